@@ -445,6 +445,7 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
         return UIR_STATUS_OK;
     }
     case UIR_IITEM_INDEX:
+        if (unit->queues && uir_imachine_hold_index(machine, unit, id)) return UIR_STATUS_OK;
         return read_index(machine, unit, item);
     case UIR_IITEM_INSTRUCTION:
         break;
@@ -509,8 +510,8 @@ static uir_status run_group(imachine *machine) {
         bool progress = false, all_ended = true, all_wait = true, any_signal = false;
         for (uint32_t i = 0; i < group->unit_count; i++) {
             iunit *unit = &group->units[i];
-            unit->draining = unit->draining && unit->queued;
-            if (unit->queued) {
+            unit->draining = unit->draining && uir_imachine_is_held(unit);
+            if (unit->draining || (unit->ended && unit->queued)) {
                 all_ended = all_wait = false;
                 continue;
             }

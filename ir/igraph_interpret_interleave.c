@@ -38,7 +38,8 @@ typedef struct iqueues {
     uir_arena *arena;
     ipipe pipes[UIR_DEVICE_MAX_PIPES];
     uir_vector(iback) backs;
-    const isnapshot *state; /* the last one taken */
+    const isnapshot *state;                 /* the last one taken */
+    uint32_t awaited[UIR_DEVICE_MAX_PIPES]; /* instructions of each that the program waits for before it goes on */
 } iqueues;
 
 static uir_status find_backs(const imachine *machine, iqueues *queues, uint32_t first, uint32_t loop) {
@@ -102,12 +103,15 @@ static uir_status give_instruction(imachine *machine, iunit *unit, uint32_t item
     return UIR_STATUS_OK;
 }
 
+/* How many instructions a pipe has been given up to now that a sync over the pointer, or over all, is about. */
+static uint32_t count_given(const imachine *machine, const ipipe *pipe, uint32_t pointer) {
+    return pointer == NONE ? pipe->given : pipe->last[uir_igraph_place(machine->igraph, pointer)];
+}
+
 /* How many instructions of the signalling pipe the sync waits for, where the program has come to it. */
 static uint32_t count_awaited(const imachine *machine, const iunit *unit, uint32_t id, const uir_iinstruction *i) {
     const iqueues *queues = unit->queues;
-    const ipipe *from = &queues->pipes[i->sync_from];
-    if (!i->sync_distance && i->sync_pointer == NONE) return from->given;
-    if (!i->sync_distance) return from->last[uir_igraph_place(machine->igraph, i->sync_pointer)];
+    if (!i->sync_distance) return count_given(machine, &queues->pipes[i->sync_from], i->sync_pointer);
     for (uint32_t b = 0; b < queues->backs.count; b++) {
         const iback *back = &queues->backs.data[b];
         if (back->instruction != id || back->loop == NONE) continue;
@@ -123,9 +127,20 @@ void uir_imachine_end_turn(const imachine *machine, iunit *unit, uint32_t loop_i
         const iback *back = &queues->backs.data[b];
         if (back->loop != loop_item) continue;
         const uir_iinstruction *i = &machine->igraph->instructions.data[back->instruction];
-        back->counts[index % i->sync_distance] =
-            queues->pipes[i->sync_from].last[uir_igraph_place(machine->igraph, i->sync_pointer)];
+        back->counts[index % i->sync_distance] = count_given(machine, &queues->pipes[i->sync_from], i->sync_pointer);
     }
+}
+
+bool uir_imachine_is_held(const iunit *unit) {
+    for (uint32_t p = 0; p < UIR_DEVICE_MAX_PIPES; p++)
+        if (unit->queues->pipes[p].done < unit->queues->awaited[p]) return true;
+    return false;
+}
+
+/* The program stays at this item. */
+static void hold(iunit *unit, uint32_t id) {
+    unit->draining = true;
+    unit->frames[unit->depth - 1].next = id;
 }
 
 uir_status uir_imachine_give(imachine *machine, iunit *unit, uint32_t id, bool *out_given) {
@@ -140,14 +155,21 @@ uir_status uir_imachine_give(imachine *machine, iunit *unit, uint32_t id, bool *
     int32_t pipe = uir_igraph_get_pipe(machine->igraph, i);
     if (i->code != UIR_IOP_SYNC && i->scope != UIR_SCOPE_GROUP && pipe >= 0)
         return give_instruction(machine, unit, id, i, &queues->pipes[pipe]);
-    if (unit->queued) { /* in order with all that stands before it */
-        unit->draining = true;
-        unit->frames[unit->depth - 1].next = id;
-        return UIR_STATUS_OK;
-    }
-    unit->sequence++;
-    *out_given = false;
+    for (uint32_t p = 0; p < UIR_DEVICE_MAX_PIPES; p++) queues->awaited[p] = queues->pipes[p].given;
+    *out_given = uir_imachine_is_held(unit); /* in order with all that stands before it */
+    if (*out_given) hold(unit, id);
+    unit->sequence += !*out_given;
     return UIR_STATUS_OK;
+}
+
+bool uir_imachine_hold_index(const imachine *machine, iunit *unit, uint32_t id) {
+    uint32_t place = uir_igraph_place(machine->igraph, machine->igraph->items.data[id].index.slice.pointer);
+    iqueues *queues = unit->queues;
+    for (uint32_t p = 0; p < machine->igraph->device->pipe_count; p++)
+        queues->awaited[p] = queues->pipes[p].last[place];
+    bool held = uir_imachine_is_held(unit);
+    if (held) hold(unit, id);
+    return held;
 }
 
 /* ---- executing ---- */

@@ -56,7 +56,7 @@ typedef struct iunit {
     uint32_t sequence;      /* of the instruction that runs, in the unit's program; 0: they run in its order */
     struct iqueues *queues; /* of its pipes, where they run apart; NULL: they do not */
     uint32_t queued;        /* instructions and waits in them */
-    bool draining;          /* they have to be done before it goes on */
+    bool draining;          /* some of them have to be done before it goes on */
     bool moved;             /* its symbols have other values than those that its queues took last */
 } iunit;
 
@@ -126,9 +126,13 @@ uir_status uir_imachine_execute_group(imachine *machine, const uir_iinstruction 
 /* igraph_interpret_interleave.c: a unit's queues, one for each pipe. */
 /* For a body that begins with this item. */
 uir_status uir_imachine_open_queues(imachine *machine, uir_arena *arena, uint32_t first_item, iunit *unit);
-/* The unit has come to an instruction: it lies in a queue from now on, or stays where it is until the queues are
- * empty; else (false) it is to be done now. */
+/* The unit has come to an instruction: it lies in a queue from now on, or the unit stays there until all in the queues
+ * is done; else (false) it is to be done now. */
 uir_status uir_imachine_give(imachine *machine, iunit *unit, uint32_t item, bool *out_given);
+/* It has come to an index: does it stay there until what touches the place that it reads is done? */
+bool uir_imachine_hold_index(const imachine *machine, iunit *unit, uint32_t item);
+/* Is something that it stays for still to be done? */
+bool uir_imachine_is_held(const iunit *unit);
 /* An iteration of the loop is over: what its instructions were is what later waits are for. */
 void uir_imachine_end_turn(const imachine *machine, iunit *unit, uint32_t loop_item, int64_t index);
 /* Executes one instruction of the group's queues that may be next. False: no queue has got shorter. */

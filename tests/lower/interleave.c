@@ -1,6 +1,7 @@
 /* Kernels whose pipes run apart, in other orders than the program's.
  *
- *   uir-interleave [--first SEED] [--graphs COUNT] [--kernels MOST] [--interleavings COUNT] [-v] FILE...
+ *   uir-interleave [--first SEED] [--graphs COUNT] [--kernels MOST] [--interleavings COUNT] [-v] [--device NAME]
+ *                  FILE... [--refused FILE...] [--wrong FILE...]
  *
  * FILE: a description (*.device), for whose chips kernels are made of random graphs, a chip a graph in turn; or kernels
  * (*.igraph) for the descriptions of the build and of the files before. Each kernel is run in the order of its program
@@ -9,7 +10,11 @@
  * refuses it, an interleaving is looked for that shows it in the outputs: a wrong element, or an undefined one; where
  * the verifier does not, nothing may change.
  *
+ * --device: a description of the build. --refused: kernels that the verifier refuses, with the words that stand after
+ * `fail:` in their first line. --wrong: such that an interleaving shows to be wrong, too.
+ *
  * The last line but one has the counts, by name; a sync whose want no interleaving shows is a line `unseen`. */
+#define _DEFAULT_SOURCE /* sigaction, setitimer */
 #include "backends/descriptions/descriptions.h"
 #include "fusion/fusion.h"
 #include "ir/device_text.h"
@@ -17,13 +22,21 @@
 #include "tests/fusion/random_fusion.h"
 #include "tests/ir/graph/random_graph.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/time.h>
 
-enum { MOST_TRIALS = 3, MOST_SYNCS = 48, MOST_DIMS = 64, MOST_ARGUMENTS = 256, INTERLEAVINGS = 50 };
-static const double most_seconds = 0.02; /* of a run in program order */
+enum {
+    MOST_TRIALS = 3 /* one of each kind */,
+    MOST_SYNCS = 48,
+    MOST_DIMS = 64,
+    MOST_ARGUMENTS = 256,
+    INTERLEAVINGS = 50
+};
+static const double most_seconds = 0.01; /* of a run in program order */
+static volatile bool cancelled;
 
 /* A kernel's arguments at some sizes, and what program order makes of them. */
 typedef struct trial {
@@ -49,6 +62,7 @@ typedef struct campaign {
     uint64_t interleavings;
     uint64_t random;
     bool verbose;
+    bool refused, wrong; /* the kernels of files are to be */
 } campaign;
 
 static uint64_t draw(campaign *c) {
@@ -74,24 +88,37 @@ static void tell_failure(campaign *c, const uir_igraph *g, const char *what) {
 }
 
 /* ---- trials ---- */
-static bool choose_sizes_of(campaign *c, const uir_igraph *g, bool small, int64_t *dims, int64_t *tiles) {
+/* What sizes are like: small ones with the least tiles there are; small ones, one that is long, both with the tiles
+ * that the kernel chooses. Loops over slices that are as long as there is room turn at long sizes alone. */
+typedef enum trial_kind { LEAST_TILES, CHOSEN_TILES, LONG, TRIAL_KINDS } trial_kind;
+
+static int64_t round_to(uir_symbol_facts facts, int64_t value) {
+    int64_t step = facts.multiple_of;
+    value = (value + step - 1) / step * step;
+    if (value < facts.min) value = (facts.min + step - 1) / step * step;
+    return value > facts.max ? facts.max / step * step : value;
+}
+
+static bool choose_sizes_of(campaign *c, const uir_igraph *g, trial_kind kind, uint32_t attempt, int64_t *dims,
+                            int64_t *tiles) {
     static const int64_t sizes[] = {5, 17, 3, 9, 33, 2, 64, 12, 40, 1};
+    static const int64_t long_sizes[] = {12500, 2500, 700, 150};
     uint32_t d = 0, t = 0;
-    int64_t least[MOST_DIMS];
+    int64_t least[MOST_DIMS], *longest = NULL, length = 0;
     for (uint32_t s = 0; s < g->symbols.count; s++) {
         uir_symbol_facts facts = uir_dims_symbol_facts(g->dims, g->symbols.data[s].symbol);
-        int64_t step = facts.multiple_of, value = sizes[draw(c) % 10];
         if (d == MOST_DIMS || t == MOST_DIMS) return false;
-        if (g->symbols.data[s].kind == UIR_ISYMBOL_TILE) least[t++] = (facts.min + step - 1) / step * step;
+        if (g->symbols.data[s].kind == UIR_ISYMBOL_TILE) least[t++] = round_to(facts, 1);
         if (g->symbols.data[s].kind != UIR_ISYMBOL_DIM) continue;
-        value = (value + step - 1) / step * step;
-        if (value < facts.min) value = (facts.min + step - 1) / step * step;
-        if (value > facts.max) value = facts.max / step * step;
-        dims[d++] = value;
+        dims[d++] = round_to(facts, kind == LONG ? 1 + (int64_t)(draw(c) % 3) : sizes[draw(c) % 10]);
+        if (kind != LONG || draw(c) % d != 0) continue; /* each is as likely as another */
+        longest = &dims[d - 1];
+        length = round_to(facts, long_sizes[attempt / 2 % 4]);
     }
+    if (longest) *longest = length;
     uir_diagnostics_clear(&c->diagnostics);
     if (uir_igraph_choose_tiles(g, dims, 1, tiles, &c->diagnostics) != UIR_STATUS_OK) return false;
-    for (uint32_t i = 0; small && i < t; i++) tiles[i] = least[i] > 0 ? least[i] : 1;
+    for (uint32_t i = 0; kind == LEAST_TILES && i < t; i++) tiles[i] = least[i];
     return true;
 }
 
@@ -145,42 +172,68 @@ static void free_trial(trial *t) {
     memset(t, 0, sizeof *t);
 }
 
+static void give_up(int signal) {
+    (void)signal;
+    cancelled = true;
+}
+
+static void give_time(double seconds) {
+    struct itimerval time = {.it_value = {(time_t)seconds, (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds))}};
+    setitimer(ITIMER_VIRTUAL, &time, NULL);
+    cancelled = false; /* whatever the time before has come to */
+}
+
 /* NULL: program order, whose results the others are held to. */
-static bool run(campaign *c, const uir_igraph *g, trial *t, const uir_interleaving *interleaving) {
+static uir_status execute(campaign *c, const uir_igraph *g, trial *t, const uir_interleaving *interleaving,
+                          bool *out_same) {
     uir_kernel_arguments arguments = {t->dims, t->tiles, t->passed};
-    bool same = true;
     uir_diagnostics_clear(&c->diagnostics);
     for (uint32_t k = 0; k < t->count; k++) memcpy(t->room[k], t->given[k], t->bytes[k]);
     c->tally.runs++;
-    if (uir_igraph_interpret_interleaved(g, &arguments, interleaving, NULL, &c->diagnostics) != UIR_STATUS_OK)
-        return false;
+    UIR_TRY(uir_igraph_interpret_interleaved(g, &arguments, interleaving, &cancelled, &c->diagnostics));
+    *out_same = true;
     for (uint32_t k = 0; k < t->count; k++) {
         if (!interleaving) memcpy(t->wanted[k], t->passed[k], t->bytes[k]);
         if (g->pointers.data[t->pointers[k]].role == UIR_IPOINTER_OUT)
-            same = same && !memcmp(t->wanted[k], t->passed[k], t->bytes[k]);
+            *out_same = *out_same && !memcmp(t->wanted[k], t->passed[k], t->bytes[k]);
     }
-    return same;
+    return UIR_STATUS_OK;
 }
 
-/* Sizes that the kernel runs at, with the tiles that it would choose and with the least there are. */
+static bool run(campaign *c, const uir_igraph *g, trial *t, const uir_interleaving *interleaving) {
+    bool same;
+    return execute(c, g, t, interleaving, &same) == UIR_STATUS_OK && same;
+}
+
+static bool has_results(const uir_igraph *g, const trial *t) {
+    for (uint32_t k = 0; k < t->count; k++)
+        if (g->pointers.data[t->pointers[k]].role == UIR_IPOINTER_OUT && t->bytes[k]) return true;
+    return false;
+}
+
+/* False: it takes too long, or there is nothing to compute. A fault is told. */
+static bool try_trial(campaign *c, const uir_igraph *g, trial *t) {
+    bool same;
+    if (!make_arguments(c, g, t) || !has_results(g, t)) return false;
+    give_time(most_seconds);
+    uir_status status = execute(c, g, t, NULL, &same);
+    give_time(0);
+    if (status != UIR_STATUS_OK && status != UIR_STATUS_CANCELLED) tell_failure(c, g, "in program order");
+    return status == UIR_STATUS_OK;
+}
+
 static uint32_t make_trials(campaign *c, const uir_igraph *g, trial *trials) {
     uint32_t count = 0;
-    for (int round = 0; round < 8 && count < MOST_TRIALS; round++) {
-        trial *t = &trials[count];
-        memset(t, 0, sizeof *t);
-        bool small = round % 2 == 0;
-        if (!choose_sizes_of(c, g, small, t->dims, t->tiles)) continue;
-        bool good = make_arguments(c, g, t);
-        clock_t begin = clock();
-        if (good && !run(c, g, t, NULL)) {
-            tell_failure(c, g, "in program order");
-            good = false;
-        }
-        if (good && (double)(clock() - begin) / CLOCKS_PER_SEC <= most_seconds)
-            count++;
-        else
+    for (int kind = 0; kind < TRIAL_KINDS; kind++)
+        for (uint32_t attempt = 0; attempt < 8; attempt++) {
+            trial *t = &trials[count];
+            memset(t, 0, sizeof *t);
+            if (choose_sizes_of(c, g, (trial_kind)kind, attempt, t->dims, t->tiles) && try_trial(c, g, t)) {
+                count++;
+                break;
+            }
             free_trial(t);
-    }
+        }
     return count;
 }
 
@@ -286,18 +339,35 @@ static void check_kernel(campaign *c, uir_igraph *g) {
 }
 
 /* ---- kernels of graphs ---- */
-static void check_group(campaign *c, uir_module *module, uir_node_id node, const uir_device *device) {
-    uir_lowered l = {.scheduled = {.allocator = c->allocator}, .igraphs = {.allocator = c->allocator}};
-    uir_text_init(&l.steps, &c->allocator);
+static bool make_kernels(campaign *c, uir_module *module, uir_node_id node, const uir_device *device, uir_lowered *l) {
+    *l = (uir_lowered){.scheduled = {.allocator = c->allocator}, .igraphs = {.allocator = c->allocator}};
+    uir_text_init(&l->steps, &c->allocator);
     uir_diagnostics_clear(&c->diagnostics);
     bool good =
-        uir_lower_build(module, node, "k", &c->allocator, &c->diagnostics, &l.naive) == UIR_STATUS_OK &&
-        uir_lower_schedule(l.naive, device, &l.choice, &l.steps, &c->diagnostics, &l.scheduled) == UIR_STATUS_OK;
-    for (uint32_t v = 0; good && v < l.scheduled.count; v++)
-        good = uir_lower_kernel(l.scheduled.variants[v].function, device, &c->allocator, &c->diagnostics, &l.igraphs) ==
-               UIR_STATUS_OK;
+        uir_lower_build(module, node, "k", &c->allocator, &c->diagnostics, &l->naive) == UIR_STATUS_OK &&
+        uir_lower_schedule(l->naive, device, &l->choice, &l->steps, &c->diagnostics, &l->scheduled) == UIR_STATUS_OK;
+    for (uint32_t v = 0; good && v < l->scheduled.count; v++)
+        good = uir_lower_kernel(l->scheduled.variants[v].function, device, &c->allocator, &c->diagnostics,
+                                &l->igraphs) == UIR_STATUS_OK;
+    return good;
+}
+
+/* Few flags are no reason to have no kernel. */
+static void check_group(campaign *c, uir_module *module, uir_node_id node, const uir_device *device) {
+    uir_lowered l, other;
+    uir_device with_all = *device;
+    with_all.flag_count = 0;
+    bool good = make_kernels(c, module, node, device, &l);
     for (uint32_t v = 0; v < l.igraphs.count && c->tally.kernels < c->most_kernels; v++)
         check_kernel(c, l.igraphs.igraphs[v]);
+    if (!good && device->flag_count) {
+        if (make_kernels(c, module, node, &with_all, &other)) {
+            printf("FAILED %s with %u flags has no kernel where one without a limit has\n", device->name,
+                   device->flag_count);
+            c->tally.failed++;
+        }
+        uir_lowered_deinit(&other);
+    }
     uir_lowered_deinit(&l);
 }
 
@@ -327,8 +397,36 @@ static char *read_whole(const char *path, size_t *out_length) {
     FILE *file = fopen(path, "rb");
     char *text = file ? malloc(1 << 20) : NULL;
     *out_length = text ? fread(text, 1, (1 << 20) - 1, file) : 0;
+    if (text) text[*out_length] = 0;
     if (file) fclose(file);
     return text;
+}
+
+static bool is_told(const campaign *c, const char *words, size_t length) {
+    for (const uir_diagnostic *d = c->diagnostics.first; d; d = d->next) {
+        const char *at = d->message;
+        while (at && *at && strncmp(at, words, length)) at++;
+        if (at && *at) return true;
+    }
+    return false;
+}
+
+/* A kernel with a fault in its syncs. */
+static void check_refused(campaign *c, uir_igraph *g, const char *words, size_t length) {
+    static trial trials[MOST_TRIALS];
+    uir_diagnostics_clear(&c->diagnostics);
+    c->tally.kernels++;
+    bool refused = uir_igraph_verify(g, &c->diagnostics) != UIR_STATUS_OK && is_told(c, words, length);
+    if (!refused) tell_failure(c, g, "is not refused in the words of its first line");
+    c->tally.refused += refused;
+    uint32_t count = c->wrong ? make_trials(c, g, trials) : 0;
+    bool shown = false;
+    for (uint32_t pipe = 0; count && !shown && pipe < g->device->pipe_count; pipe++)
+        shown = shows(c, g, trials, count, pipe, true);
+    c->tally.wrong_elements += shown;
+    uir_diagnostics_clear(&c->diagnostics);
+    if (c->wrong && !shown) tell_failure(c, g, "no interleaving shows that it is wrong");
+    for (uint32_t k = 0; k < count; k++) free_trial(&trials[k]);
 }
 
 static void check_igraphs(campaign *c, const char *path, const char *text, size_t length) {
@@ -339,7 +437,12 @@ static void check_igraphs(campaign *c, const char *path, const char *text, size_
         printf("FAILED %s: %s\n", path, c->diagnostics.first->message);
         c->tally.failed++;
     }
+    const char *words = strstr(text, "fail: ");
     for (uint32_t i = 0; i < list.count; i++) {
+        if (c->refused) {
+            check_refused(c, list.igraphs[i], words ? words + 6 : "", words ? strcspn(words + 6, "\n") : 0);
+            continue;
+        }
         uir_diagnostics_clear(&c->diagnostics);
         if (uir_igraph_verify(list.igraphs[i], &c->diagnostics) == UIR_STATUS_OK)
             check_kernel(c, list.igraphs[i]);
@@ -349,19 +452,26 @@ static void check_igraphs(campaign *c, const char *path, const char *text, size_
     uir_igraph_list_deinit(&list);
 }
 
-static void check_device(campaign *c, const char *path, const char *text, size_t length) {
-    uint32_t before = c->devices.count, chips = 0;
+/* The chips of a name that have pipes. */
+static void check_chips(campaign *c, const char *name) {
+    uint32_t chips = 0;
     const uir_device *apart[UIR_DEVICE_MAX_CHIPS];
+    for (uint32_t d = 0; d < c->devices.count && chips < UIR_DEVICE_MAX_CHIPS; d++)
+        if (c->devices.data[d]->pipe_count > 1 && !strcmp(c->devices.data[d]->name, name))
+            apart[chips++] = c->devices.data[d];
+    for (uint64_t g = 0; chips && g < c->graphs && c->tally.kernels < c->most_kernels; g++)
+        check_graph(c, c->first + g, apart[g % chips]);
+}
+
+static void check_description(campaign *c, const char *path, const char *text, size_t length) {
+    uint32_t before = c->devices.count;
     uir_diagnostics_clear(&c->diagnostics);
     if (uir_device_parse(text, length, path, &c->arena, &c->diagnostics, &c->devices) != UIR_STATUS_OK) {
         printf("FAILED %s: %s\n", path, c->diagnostics.first->message);
         c->tally.failed++;
         return;
     }
-    for (uint32_t d = before; d < c->devices.count; d++)
-        if (c->devices.data[d]->pipe_count > 1) apart[chips++] = c->devices.data[d];
-    for (uint64_t g = 0; chips && g < c->graphs && c->tally.kernels < c->most_kernels; g++)
-        check_graph(c, c->first + g, apart[g % chips]);
+    check_chips(c, c->devices.data[before]->name);
 }
 
 static void check_file(campaign *c, const char *path) {
@@ -374,7 +484,7 @@ static void check_file(campaign *c, const char *path) {
         return;
     }
     if (dot && !strcmp(dot, ".device"))
-        check_device(c, path, text, length);
+        check_description(c, path, text, length);
     else
         check_igraphs(c, path, text, length);
     free(text);
@@ -388,6 +498,7 @@ int main(int argc, char **argv) {
                   .interleavings = INTERLEAVINGS,
                   .random = 88172645463325252u};
     setvbuf(stdout, NULL, _IOLBF, 0);
+    sigaction(SIGVTALRM, &(struct sigaction){.sa_handler = give_up, .sa_flags = SA_RESTART}, NULL);
     uir_diagnostics_init(&c.diagnostics, &c.allocator);
     uir_arena_init(&c.arena, &c.allocator);
     if (uir_descriptions_read(&c.arena, &c.diagnostics, &c.devices) != UIR_STATUS_OK) return 2;
@@ -401,6 +512,10 @@ int main(int argc, char **argv) {
             *number = strtoull(argv[++i], NULL, 10);
         else if (!strcmp(argv[i], "-v"))
             c.verbose = true;
+        else if (!strcmp(argv[i], "--refused") || !strcmp(argv[i], "--wrong"))
+            c.refused = true, c.wrong = !strcmp(argv[i], "--wrong");
+        else if (!strcmp(argv[i], "--device") && i + 1 < argc)
+            check_chips(&c, argv[++i]);
         else
             check_file(&c, argv[i]);
     }
