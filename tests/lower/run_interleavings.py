@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Pipes that run apart, in other orders than the program's:
-`run_interleavings.py [--kernels N] [--first SEED] [--interleavings N] [--keep DIR]`.
+`run_interleavings.py [--kernels N] [--of-each N] [--first SEED] [--interleavings N] [--keep DIR] [-v]`.
 
 Kernels of random graphs, for machines drawn at random and for those of the build that have pipes, with 1 to 8 flags for
 a pair of pipes in turn. `uir-interleave` runs each in orders that its syncs alone restrict, whole and without each of
 its syncs (its own head says how). Besides: kernels written by hand with a wrong sync, which the verifier refuses and an
-interleaving shows to be wrong, or which want more flags than there are.
+interleaving shows to be wrong, or which want more flags than there are; and such for which
+the pass makes do with few.
 
 Of the syncs whose removal is refused, 80 of 100 must be shown by a wrong or undefined element of a result; at most 5 of
 100 may be needless. A machine with few flags has as many kernels as one with many.
 
-In: the programs in $UIR_BIN. --keep: the descriptions are left there.
+In: the programs in $UIR_BIN. --keep: the descriptions are left there. -v: each machine's counts, and a line for each
+sync that no wrong element shows: `order`, where an element is touched out of order, or `unseen`.
 """
 import argparse
 import collections
@@ -23,9 +25,8 @@ import tempfile
 
 from run_machines import BIN, ROOT, Machine
 
-COUNTS = ["kernels", "graphs", "runs", "syncs", "refused", "wrong", "order", "unseen", "needless"]
+COUNTS = ["kernels", "runs", "syncs", "refused", "wrong", "order", "unseen", "needless"]
 PIPES = re.compile(r"^( *)pipes ([^\n#]*)", re.M)
-AT_ONCE = 25  # kernels of a machine
 
 
 def drawn(seed):
@@ -71,7 +72,7 @@ def campaign(options, folder, failures):
         with open(path, "w", encoding="utf-8") as file:
             file.write(with_flags(machine[1], flags))
         done = run("--first", str(seed * 100), "--graphs", "6", "--interleavings", str(options.interleavings),
-                   "--kernels", str(min(AT_ONCE, options.kernels - totals["kernels"])), path)
+                   "--kernels", str(min(options.of_each, options.kernels - totals["kernels"])), path)
         counts = counts_of(done.stdout)
         if done.returncode or not counts:
             failures.append(f"machine {seed} with {flags} flags: {done.stdout[-2000:]}{done.stderr[-500:]}")
@@ -90,16 +91,18 @@ def by_hand(failures):
     folder = os.path.join(ROOT, "tests", "igraph", "interleaved")
     wrong = sorted(glob.glob(os.path.join(folder, "wrong_*.igraph")))
     refused = sorted(glob.glob(os.path.join(folder, "refused_*.igraph")))
-    done = run("--graphs", "0", os.path.join(folder, "few.device"), "--wrong", *wrong, "--refused", *refused)
+    few = sorted(glob.glob(os.path.join(folder, "few_*.igraph")))
+    done = run("--graphs", "0", os.path.join(folder, "few.device"), *few, "--wrong", *wrong, "--refused", *refused)
     counts = counts_of(done.stdout)
-    if done.returncode or not counts or counts["wrong"] != len(wrong) or counts["refused"] != len(wrong + refused):
+    if done.returncode or not counts or counts["kernels"] != len(few + wrong + refused):
         failures.append(f"by hand: {done.stdout}{done.stderr}")
-    return len(wrong + refused)
+    return len(few + wrong + refused)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", type=int, default=100)
+    parser.add_argument("--of-each", type=int, default=25, help="kernels of a machine, at most")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--interleavings", type=int, default=50)
     parser.add_argument("--keep")
