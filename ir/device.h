@@ -91,6 +91,8 @@ typedef struct uir_device {
     uint32_t unit_kind_count;
     const char *pipes[UIR_DEVICE_MAX_PIPES]; /* for sync.<pipe>.<pipe>; none where program order is enough */
     uint32_t pipe_count;
+    uint32_t flag_count;   /* by which a pipe waits for another one: of each pair; 0: as many as are wanted */
+    uint32_t signal_count; /* by which units of one kind wait for another kind: of a group; 0: likewise */
     uint32_t unit_counts[UIR_DEVICE_MAX_UNIT_KINDS]; /* of a group; 0: units_per_group, whatever their kind */
     uint32_t units_per_group;                        /* at most; 1: no groups beyond a unit */
     uint32_t group_count;                            /* of the machine (cores); 0 unknown */

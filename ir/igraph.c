@@ -165,3 +165,7 @@ void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_isli
         out_slice->counts[d] = p->extents[d];
     }
 }
+
+int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction) {
+    return instruction->legal_row != UINT32_MAX ? igraph->device->legal[instruction->legal_row].pipe : -1;
+}

@@ -211,6 +211,8 @@ uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t le
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 /* Value of a name that the device defines: a space's capacity in bytes, `cores`; false when it has none. */
 bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
+/* The pipe that executes an instruction of a verified kernel: that of its legal row; -1: it is in order with all. */
+int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* The first row of the device's table from `from` on by which a unit of the kind may execute the instruction on its
  * slices, if the row's constraints hold; -1: none allows it. */
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from);
@@ -260,6 +262,35 @@ uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics
  * place, a missing sync. */
 uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
                                 const volatile bool *cancel, uir_diagnostics *diagnostics);
+
+/* In what order pipes that run apart go on: the memory model of a synchronised kernel.
+ *
+ * A unit's program is its body with all loops run through: instructions and syncs in one row. Each pipe has its own
+ * instructions of that row, begins them in that order, and one when the one before is done; nothing but syncs holds it
+ * back for others. What a pipe has done is seen by all at once. The promises, where the program comes to
+ *   sync.A.B %p          B begins what stands behind only when A is done with all in front that touches %p, or what
+ *                        lies in %p's place; without %p: with all in front. In a loop that includes earlier iterations.
+ *   sync.A.B %p dist d   in iteration i of the innermost loop around: only when A is done with what it had to do there
+ *                        up to the end of the last iteration that ran before this one and is i modulo d: i - d, or one
+ *                        of the round before. Nothing is waited for where no such iteration was. So a buffer of n
+ *                        instances by that loop wants a d that divides n.
+ *   index                reads when all in front that touches its operand's place is done; what stands behind begins
+ *                        after it
+ *   no pipe, a barrier   begins when all in front is done; what stands behind begins after it
+ * A pair A.B has so many flags (`flags` of the description). A wait with a distance has d of them for as long as its
+ * loop runs, one for each iteration under way; the others have one in turn, each from its place in A's row to that in
+ * B's. The end of a phase orders all. */
+typedef struct uir_interleaving {
+    uint64_t seed;        /* chooses among the pipes that may go on, one instruction at a time */
+    int32_t delayed_pipe; /* goes on only where no other one can; -1: none is delayed */
+    bool elements_alone;  /* that an element is touched out of order is no fault yet: it shows in what elements hold */
+} uir_interleaving;
+/* A verified kernel by its interpreter, its pipes in that order in place of the program's. The faults are the
+ * interpreter's, and one more: an instruction that reads or writes an element after one behind it in the program has
+ * changed it, or writes one after one behind it has read it. All kernels of a device without pipes run as ever. */
+uir_status uir_igraph_interpret_interleaved(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
+                                            const uir_interleaving *interleaving, const volatile bool *cancel,
+                                            uir_diagnostics *diagnostics);
 
 /* Copies a row-major tensor into a pointer's layout and back. Padding of the layout is zeroed by pack. Sizes from the
  * bound environment of uir_igraph_bind. */

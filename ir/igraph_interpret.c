@@ -161,6 +161,7 @@ uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_isl
                     .has_fill = slice->has_fill,
                     .fill = slice->fill,
                     .block = slice->block};
+    view->turn = p->by_loop != NONE ? unit->turns[p->by_loop] : 0;
     view->shadow = storage->shadow + instance * storage->span;
     view->data = storage->data + instance * storage->span * (int64_t)(uir_dtype_bits(p->dtype) / 8);
     if (uir_dtype_bits(p->dtype) < 8 && instance)
@@ -193,7 +194,30 @@ static bool is_race(const imachine *machine, const iunit *unit, itouch touch) {
 }
 
 static itouch touch_now(const imachine *machine, const iunit *unit) {
-    return (itouch){unit->number, machine->group.epoch, machine->phase};
+    return (itouch){unit->number, machine->group.epoch, machine->phase, unit->sequence};
+}
+
+/* Was the element touched by an instruction of the unit that stands behind this one in its program? */
+static bool is_behind(const imachine *machine, const iunit *unit, itouch touch) {
+    return touch.unit == unit->number && touch.phase == machine->phase && touch.sequence > unit->sequence;
+}
+
+static uir_status tell_order(imachine *machine, const char *format, const uir_ipointer *p) {
+    if (machine->interleaving->elements_alone) return UIR_STATUS_OK;
+    return uir_imachine_fail(machine, format, p->name);
+}
+
+/* A pointer of the unit's own is touched: does another one lie in its place by now? */
+static uir_status touch_place(imachine *machine, const iunit *unit, uint32_t pointer) {
+    const uir_ipointer *p = &machine->igraph->pointers.data[pointer];
+    if (!unit->sequence || p->role != UIR_IPOINTER_LOCAL ||
+        machine->igraph->device->spaces[p->space].scope != UIR_SCOPE_UNIT)
+        return UIR_STATUS_OK;
+    const istorage *place = &unit->storage[uir_igraph_place(machine->igraph, pointer)];
+    istorage *storage = &unit->storage[pointer];
+    if (storage->latest < unit->sequence) storage->latest = unit->sequence;
+    if (!place->holder || place->holder == pointer + 1 || place->taken <= unit->sequence) return UIR_STATUS_OK;
+    return tell_order(machine, "%%%s: an element is touched after a later instruction has taken its place", p);
 }
 
 uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out) {
@@ -212,8 +236,11 @@ uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *
     if (is_race(machine, unit, shadow->writer)) {
         return uir_imachine_fail(machine, "%%%s: a unit reads what another unit wrote with no sync between", p->name);
     }
-    shadow->reader = touch_now(machine, unit);
-    out->defined = shadow->defined;
+    UIR_TRY(touch_place(machine, unit, view->pointer));
+    if (is_behind(machine, unit, shadow->writer))
+        UIR_TRY(tell_order(machine, "%%%s: an element is read after a later instruction has overwritten it", p));
+    if (!is_behind(machine, unit, shadow->reader)) shadow->reader = touch_now(machine, unit);
+    out->defined = shadow->defined && shadow->turn == view->turn;
     if (is_float)
         out->real = uir_dtype_load_double(view->dtype, view->data, (uint64_t)offset);
     else
@@ -232,8 +259,11 @@ static uir_status take_place(imachine *machine, const iunit *unit, uint32_t poin
     uint32_t before = place->holder;
     if (before == pointer + 1) return UIR_STATUS_OK;
     place->holder = pointer + 1;
+    place->taken = unit->sequence;
     if (!before) return UIR_STATUS_OK;
     const istorage *lost = &storage[before - 1];
+    if (of_unit && lost->latest > unit->sequence)
+        UIR_TRY(tell_order(machine, "%%%s: its place is taken after a later instruction has used what lay there", p));
     for (int64_t e = 0; e < lost->span; e++)
         if (is_race(machine, unit, lost->shadow[e].writer) || is_race(machine, unit, lost->shadow[e].reader))
             return uir_imachine_fail(machine, "%%%s: a unit writes where another unit uses %%%s with no sync between",
@@ -245,6 +275,7 @@ static uir_status take_place(imachine *machine, const iunit *unit, uint32_t poin
 uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell) {
     const uir_ipointer *p = &machine->igraph->pointers.data[view->pointer];
     if (offset < 0) return UIR_STATUS_OK;
+    UIR_TRY(touch_place(machine, unit, view->pointer));
     if (p->role == UIR_IPOINTER_LOCAL) UIR_TRY(take_place(machine, unit, view->pointer));
     if (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST)
         return uir_imachine_fail(machine, "%%%s is an input: it may not be written", p->name);
@@ -259,7 +290,12 @@ uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview 
     if (is_race(machine, unit, shadow->reader)) {
         return uir_imachine_fail(machine, "%%%s: a unit writes what another unit read with no sync between", p->name);
     }
+    if (is_behind(machine, unit, shadow->writer))
+        UIR_TRY(tell_order(machine, "%%%s: an element is written after a later instruction has written it", p));
+    if (is_behind(machine, unit, shadow->reader))
+        UIR_TRY(tell_order(machine, "%%%s: an element is written after a later instruction has read it", p));
     shadow->defined = cell.defined;
+    shadow->turn = view->turn;
     shadow->writer = touch_now(machine, unit);
     if (uir_dtype_is_float(view->dtype))
         uir_dtype_store_double(view->dtype, view->data, (uint64_t)offset, cell.real, UIR_ROUND_NEAREST_EVEN);
@@ -292,27 +328,19 @@ static uint32_t deepest(const uir_igraph *igraph) {
     return igraph->items.count + 2;
 }
 
-/* Each iteration of the loop has fresh instances of the buffers that belong to it. */
-static void start_iteration(imachine *machine, iunit *unit, uint32_t loop) {
-    for (uint32_t i = 0; i < machine->igraph->pointers.count; i++) {
-        const uir_ipointer *p = &machine->igraph->pointers.data[i];
-        if (p->by_loop != loop || p->role != UIR_IPOINTER_LOCAL) continue;
-        const istorage *storage = imachine_storage(machine, unit, i);
-        poison(storage, unit->values[loop] % storage->instances);
-    }
-}
-
 /* Moves a LOOP frame to its next iteration whose `when` holds; pops it when there is none. */
 static uir_status next_iteration(imachine *machine, iunit *unit) {
     iframe *frame = &unit->frames[unit->depth - 1];
     const uir_iitem *item = &machine->igraph->items.data[frame->item];
+    unit->moved = true;
+    if (unit->queues && frame->index >= 0) uir_imachine_end_turn(machine, unit, frame->item, frame->index);
     while (++frame->index < frame->trips) {
         bool runs;
         unit->values[item->symbol] = frame->index;
         machine->line = item->line;
         UIR_TRY(holds(machine, unit, &item->guard, &runs));
         if (!runs) continue;
-        start_iteration(machine, unit, item->symbol);
+        unit->turns[item->symbol]++; /* with fresh instances of the buffers that belong to it */
         frame->next = item->first_child;
         return UIR_STATUS_OK;
     }
@@ -339,6 +367,8 @@ static uir_status read_index(imachine *machine, iunit *unit, const uir_iitem *it
     int64_t limit, value;
     UIR_TRY(uir_imachine_view(machine, unit, &item->index.slice, &view));
     UIR_TRY(uir_imachine_evaluate(machine, unit, item->index.limit, &limit));
+    unit->moved = true;
+    if (unit->queues) unit->sequence++;
     if (view.total != 1) return uir_imachine_fail(machine, "index reads %lld elements, not one", (long long)view.total);
     UIR_TRY(uir_imachine_load(machine, unit, &view, view.offsets[0], &cell));
     if (!cell.defined)
@@ -411,15 +441,19 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
         int64_t value;
         UIR_TRY(uir_imachine_evaluate(machine, unit, machine->igraph->symbols.data[item->symbol].definition, &value));
         unit->values[item->symbol] = value;
-        unit->bound[item->symbol] = true;
+        unit->bound[item->symbol] = unit->moved = true;
         return UIR_STATUS_OK;
     }
     case UIR_IITEM_INDEX:
+        if (unit->queues && uir_imachine_hold_index(machine, unit, id)) return UIR_STATUS_OK;
         return read_index(machine, unit, item);
     case UIR_IITEM_INSTRUCTION:
         break;
     }
     const uir_iinstruction *instruction = &machine->igraph->instructions.data[item->instruction];
+    bool given = false;
+    if (unit->queues) UIR_TRY(uir_imachine_give(machine, unit, id, &given));
+    if (given) return UIR_STATUS_OK;
     if (must_wait(machine, unit, instruction)) {
         unit->waiting = item->instruction;
         return UIR_STATUS_OK;
@@ -430,9 +464,9 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
     return UIR_STATUS_OK;
 }
 
-/* Runs a unit until it waits or has ended. */
+/* Runs a unit until it waits or has ended; where its pipes run apart, that is until they have their instructions. */
 static uir_status run_unit(imachine *machine, iunit *unit) {
-    while (unit->depth > 0 && unit->waiting == NONE) {
+    while (unit->depth > 0 && unit->waiting == NONE && !unit->draining) {
         if (machine->cancel && __atomic_load_n(machine->cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
         iframe *frame = &unit->frames[unit->depth - 1];
         if (frame->next != NONE) {
@@ -446,7 +480,7 @@ static uir_status run_unit(imachine *machine, iunit *unit) {
             UIR_TRY(next_iteration(machine, unit));
             continue;
         }
-        if (item && item->kind == UIR_IITEM_RUN) end_run(machine, unit, item);
+        if (item && item->kind == UIR_IITEM_RUN && !unit->queues) end_run(machine, unit, item);
         unit->depth--;
     }
     unit->ended = unit->depth == 0;
@@ -476,6 +510,11 @@ static uir_status run_group(imachine *machine) {
         bool progress = false, all_ended = true, all_wait = true, any_signal = false;
         for (uint32_t i = 0; i < group->unit_count; i++) {
             iunit *unit = &group->units[i];
+            unit->draining = unit->draining && uir_imachine_is_held(unit);
+            if (unit->draining || (unit->ended && unit->queued)) {
+                all_ended = all_wait = false;
+                continue;
+            }
             if (!unit->ended && unit->waiting == NONE) {
                 UIR_TRY(run_unit(machine, unit));
                 progress = true;
@@ -488,9 +527,10 @@ static uir_status run_group(imachine *machine) {
                 }
                 any_signal |= signal;
             }
-            all_ended &= unit->ended;
+            all_ended &= unit->ended && !unit->queued;
             all_wait &= !unit->ended && unit->waiting != NONE;
         }
+        if (machine->interleaving && !progress) UIR_TRY(uir_imachine_step(machine, &progress));
         if (all_ended) return UIR_STATUS_OK;
         if (progress) continue;
         if (!all_wait || any_signal) return uir_imachine_fail(machine, "units wait for others that will never answer");
@@ -510,6 +550,7 @@ static uir_status start_unit(imachine *machine, uir_arena *arena, const int64_t 
     UIR_TRY_ALLOCATE(out->trips, uir_arena_allocate_array(arena, n + 1, sizeof *out->trips));
     UIR_TRY_ALLOCATE(out->storage, uir_arena_allocate_array(arena, igraph->pointers.count + 1, sizeof *out->storage));
     UIR_TRY_ALLOCATE(out->frames, uir_arena_allocate_array(arena, deepest(igraph), sizeof *out->frames));
+    UIR_TRY_ALLOCATE(out->turns, uir_arena_allocate_array(arena, n + 1, sizeof *out->turns));
     UIR_TRY_ALLOCATE(out->signals, uir_arena_allocate_array(arena, UIR_DEVICE_MAX_UNIT_KINDS, sizeof *out->signals));
     return UIR_STATUS_OK;
 }
@@ -568,7 +609,8 @@ static uir_status run_parallel_index(imachine *machine, const uir_iphase *phase,
                 unit->bound[body->unit_symbol] = true;
             }
             unit->frames[unit->depth++] = (iframe){NONE, 0, 1, body->first_item};
-            status = make_locals(machine, &arena, unit, true, unit->storage);
+            if (machine->interleaving) status = uir_imachine_open_queues(machine, &arena, body->first_item, unit);
+            if (status == UIR_STATUS_OK) status = make_locals(machine, &arena, unit, true, unit->storage);
         }
     }
     if (status == UIR_STATUS_OK && total)
@@ -657,13 +699,20 @@ static uir_status run_kernel(imachine *machine, const uir_kernel_arguments *argu
     return check_outputs(machine, values, bound);
 }
 
-uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
-                                const volatile bool *cancel, uir_diagnostics *diagnostics) {
-    imachine machine = {.igraph = igraph, .diagnostics = diagnostics, .cancel = cancel};
+uir_status uir_igraph_interpret_interleaved(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
+                                            const uir_interleaving *interleaving, const volatile bool *cancel,
+                                            uir_diagnostics *diagnostics) {
+    imachine machine = {.igraph = igraph, .diagnostics = diagnostics, .cancel = cancel, .interleaving = interleaving};
+    if (interleaving) machine.random = interleaving->seed * 2654435761u + 88172645463325252u;
     uir_arena_init(&machine.arena, &igraph->allocator);
     uir_arena_init(&machine.scratch, &igraph->allocator);
     uir_status status = run_kernel(&machine, arguments);
     uir_arena_deinit(&machine.scratch);
     uir_arena_deinit(&machine.arena);
     return status;
+}
+
+uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
+                                const volatile bool *cancel, uir_diagnostics *diagnostics) {
+    return uir_igraph_interpret_interleaved(igraph, arguments, NULL, cancel, diagnostics);
 }

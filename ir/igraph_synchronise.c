@@ -1,198 +1,187 @@
 #include "ir/igraph_synchronise.h"
 
+#include "ir/igraph_order.h"
+
 #include <string.h>
 
 #define NONE UINT32_MAX
-enum { MOST_DEPTH = UIR_IGRAPH_MAX_DEPTH + 2 };
 
-/* A pointer that an instruction touches by a pipe. */
-typedef struct use {
-    uint32_t pointer, item, step; /* steps count instructions in the order of the text */
-    bool write;
-    int32_t pipe;
-} use;
-
-/* A wait that stands before an item of the tree, in that item's block. */
-typedef struct wait {
-    uint32_t before, step; /* the item, and its first instruction's step */
-    uint32_t from, to, pointer, distance;
-    bool needed;
-} wait;
+/* Step a has to be done before step b begins: in the same iteration (loop NONE), or what it did so many iterations of a
+ * loop before. */
+typedef struct demand {
+    uint32_t a, b, loop, distance;
+} demand;
 
 typedef struct synchroniser {
     uir_igraph *g;
     uir_arena *arena;
-    uir_vector(use) uses;
-    uir_vector(wait) waits;
-    uint32_t *parents;     /* per item: the item whose block it stands in; NONE: the body's */
-    uint32_t *first_steps; /* per item: the first step in it */
-    uint32_t step;
-    uir_status status;
+    uir_iorder order;
+    uir_vector(demand) demands;
+    uint64_t *kept; /* what is before what, while a wait is left out */
 } synchroniser;
 
-/* ---- what is touched ---- */
-static void push_use(synchroniser *s, uint32_t item, uint32_t pointer, bool write, int32_t pipe) {
-    use u = {pointer, item, s->step, write, pipe};
-    if (s->status == UIR_STATUS_OK) s->status = uir_vector_push(s->arena, &s->uses, u);
-}
-
-static void see_instruction(synchroniser *s, uint32_t item) {
-    const uir_iinstruction *i = &s->g->instructions.data[s->g->items.data[item].instruction];
-    const uir_iop_row *row = uir_iop_get_row(i->code);
-    if (row->family == UIR_IOP_FAMILY_SYNC) return;
-    int32_t pipe = i->legal_row != UINT32_MAX ? s->g->device->legal[i->legal_row].pipe : -1;
-    bool tied = i->accumulate || row->family == UIR_IOP_FAMILY_MMA;
-    for (uint32_t k = 0; k < i->slice_count; k++) {
-        push_use(s, item, i->slices[k].pointer, k == 0 || (row->family == UIR_IOP_FAMILY_SCAN && k == 2), pipe);
-        if (k == 0 && tied) push_use(s, item, i->slices[k].pointer, false, pipe);
-    }
-    if (i->has_scratch) push_use(s, item, i->scratch.pointer, true, pipe);
-}
-
-static void see_items(synchroniser *s, uint32_t first, uint32_t parent) {
-    for (uint32_t at = first; at != NONE && s->status == UIR_STATUS_OK; at = s->g->items.data[at].next) {
-        s->parents[at] = parent;
-        s->first_steps[at] = s->step;
-        if (s->g->items.data[at].kind == UIR_IITEM_INSTRUCTION) {
-            see_instruction(s, at);
-            s->step++;
-        }
-        see_items(s, s->g->items.data[at].first_child, at);
-    }
-}
-
-/* ---- places in the tree ---- */
-/* Is the item in the block of `block` (NONE: the body's), at any depth? */
-static bool is_in_block(const synchroniser *s, uint32_t item, uint32_t block) {
-    if (block == NONE) return true;
-    for (uint32_t at = s->parents[item]; at != NONE; at = s->parents[at])
-        if (at == block) return true;
-    return false;
-}
-
-/* The loops around an item, outermost first. */
-static uint32_t find_loops(const synchroniser *s, uint32_t item, uint32_t *out_loops) {
-    uint32_t count = 0, backwards[MOST_DEPTH];
-    for (uint32_t at = s->parents[item]; at != NONE && count < MOST_DEPTH; at = s->parents[at])
-        if (s->g->items.data[at].kind == UIR_IITEM_LOOP) backwards[count++] = at;
-    for (uint32_t i = 0; i < count; i++) out_loops[i] = backwards[count - 1 - i];
-    return count;
-}
-
-/* The item of the block that holds another one, or is it. */
-static uint32_t child_of(const synchroniser *s, uint32_t item, uint32_t block) {
-    while (s->parents[item] != block && s->parents[item] != NONE) item = s->parents[item];
-    return item;
-}
-
-static bool is_of_place(const synchroniser *s, uint32_t a, uint32_t b) {
-    return uir_igraph_place(s->g, a) == uir_igraph_place(s->g, b);
-}
-
 /* ---- waits ---- */
-/* Does the wait order the earlier use before the later one, wherever either of them runs? */
-static bool orders(const synchroniser *s, const wait *w, const use *a, const use *b) {
-    return w->needed && !w->distance && (int32_t)w->from == a->pipe && (int32_t)w->to == b->pipe &&
-           is_of_place(s, w->pointer, a->pointer) && w->step > a->step && w->step <= b->step &&
-           (is_in_block(s, a->item, s->parents[w->before]) || is_in_block(s, b->item, s->parents[w->before]));
+static bool is_met(const uir_iorder *o, const demand *d) {
+    return d->loop == NONE ? uir_iorder_is_before(o, d->a, d->b)
+                           : uir_iorder_is_before_turn(o, d->a, d->b, d->loop, d->distance);
 }
 
-/* Does it make the use wait for what earlier iterations of the loop did by a pipe? */
-static bool orders_back(const synchroniser *s, const wait *w, uint32_t loop, const use *a, const use *b,
-                        uint32_t distance) {
-    return w->needed && w->distance && w->distance <= distance && (int32_t)w->from == a->pipe &&
-           (int32_t)w->to == b->pipe && is_of_place(s, w->pointer, b->pointer) && s->parents[w->before] == loop &&
-           w->step <= b->step;
+/* The item of a loop's block that holds the step, or is it: where a wait of the loop stands at the latest. */
+static void find_place_in(const uir_iorder *o, uint32_t step, uint32_t loop, uir_iorder_sync *wait) {
+    uint32_t item = o->steps.data[step].item, block = o->steps.data[step].block;
+    wait->at = 2 * step;
+    while (block != loop && block != NONE) {
+        if (o->blocks.data[block].first < wait->at / 2) wait->at = 2 * o->blocks.data[block].first;
+        item = o->blocks.data[block].item;
+        block = o->blocks.data[block].parent;
+    }
+    wait->before = item;
+    wait->block = wait->loop = loop;
 }
 
-static void add_wait(synchroniser *s, uint32_t before, const use *a, const use *b, uint32_t distance) {
-    wait w = {before, s->first_steps[before], (uint32_t)a->pipe, (uint32_t)b->pipe, b->pointer, distance, true};
-    if (s->status == UIR_STATUS_OK) s->status = uir_vector_push(s->arena, &s->waits, w);
+/* Right before step b, or in the loop. */
+static uir_status add_wait(synchroniser *s, const demand *d, uint32_t pointer) {
+    uir_iorder *o = &s->order;
+    const uir_iorder_step *b = &o->steps.data[d->b];
+    bool own = o->blocks.data[b->block].item == b->item; /* its condition's, which the wait has not */
+    uir_iorder_sync wait = {.at = 2 * d->b,
+                            .block = own ? o->blocks.data[b->block].parent : b->block,
+                            .loop = NONE,
+                            .before = b->item,
+                            .from = (uint32_t)o->steps.data[d->a].pipe,
+                            .to = (uint32_t)b->pipe,
+                            .distance = d->distance,
+                            .pointer = pointer,
+                            .of_pipes = true};
+    if (d->loop != NONE) find_place_in(o, d->b, d->loop, &wait);
+    return uir_vector_push(s->arena, &o->syncs, wait);
 }
 
-/* Is one of the two changed where the other is used, by pipes that do not keep their order? What is read of a place was
- * written there after all that another buffer had to do with it. */
-static bool conflict(const synchroniser *s, const use *a, const use *b) {
-    bool touches = a->pointer == b->pointer ? a->write || b->write : b->write && is_of_place(s, a->pointer, b->pointer);
-    return touches && a->pipe >= 0 && b->pipe >= 0 && a->pipe != b->pipe;
+static uir_status demand_order(synchroniser *s, const demand *d, uint32_t pointer) {
+    if (s->demands.count) {
+        const demand *last = &s->demands.data[s->demands.count - 1];
+        if (last->a == d->a && last->b == d->b && last->loop == d->loop && last->distance == d->distance)
+            return UIR_STATUS_OK;
+    }
+    UIR_TRY(uir_arena_spend(s->arena, 1));
+    UIR_TRY(uir_vector_push(s->arena, &s->demands, *d));
+    if (is_met(&s->order, d)) return UIR_STATUS_OK;
+    UIR_TRY(add_wait(s, d, pointer));
+    if (d->loop == NONE) uir_iorder_find_step(&s->order, d->b);
+    return UIR_STATUS_OK;
 }
 
-static bool is_ordered(const synchroniser *s, const use *a, const use *b) {
-    for (uint32_t i = 0; i < s->waits.count; i++)
-        if (orders(s, &s->waits.data[i], a, b)) return true;
-    return false;
+/* What each step must wait for of those in front of it. */
+static uir_status demand_forward(synchroniser *s) {
+    uir_iorder *o = &s->order;
+    for (uint32_t b = 0; b < o->steps.count; b++) {
+        uir_iorder_find_step(o, b);
+        const uir_iorder_step *step = &o->steps.data[b];
+        for (uint32_t k = step->first_use; k < step->first_use + step->use_count; k++)
+            for (uint32_t i = 0; i < step->first_use; i++) {
+                const uir_iorder_use *use = &o->uses.data[i];
+                if (!uir_iorder_conflicts(o, use, &o->uses.data[k])) continue;
+                UIR_TRY(demand_order(s, &(demand){use->step, b, NONE, 0}, o->uses.data[k].pointer));
+            }
+    }
+    return UIR_STATUS_OK;
 }
 
-/* What a use must wait for of those before it in the text. */
-static void wait_forward(synchroniser *s, const use *a, const use *b) {
-    if (!is_ordered(s, a, b)) add_wait(s, b->item, a, b, 0);
-}
-
-/* A loop in which a use waits for what another one, behind it in the text, did so many iterations before. */
-typedef struct turn {
-    uint32_t loop, distance;
-} turn;
-
-/* All of them: the loops around both. A fresh instance per iteration of a loop further in: that loop has the wait. */
-static uint32_t find_turns(const synchroniser *s, const use *a, const use *b, turn out[MOST_DEPTH]) {
-    uint32_t loops[MOST_DEPTH], others[MOST_DEPTH], common = 0, owned = 0, turns = 0;
-    uint32_t count = find_loops(s, a->item, loops), other_count = find_loops(s, b->item, others);
-    const uir_ipointer *p = &s->g->pointers.data[a->pointer];
-    if (s->g->device->spaces[p->space].scope != UIR_SCOPE_UNIT) return 0;
-    while (common < count && common < other_count && loops[common] == others[common]) common++;
-    for (uint32_t d = 0; d < count && d < other_count; d++)
-        if (p->by_loop != UINT32_MAX && s->g->items.data[loops[d]].symbol == p->by_loop) owned = d + 1;
-    for (uint32_t d = owned ? owned - 1 : 0; d < common; d++)
-        out[turns++] = (turn){loops[d], d + 1 == owned ? p->instances : 1};
-    return turns;
-}
-
-static bool is_ordered_in(const synchroniser *s, const turn *t, const use *a, const use *b) {
-    for (uint32_t i = 0; i < s->waits.count; i++)
-        if (orders_back(s, &s->waits.data[i], t->loop, a, b, t->distance)) return true;
-    return false;
-}
-
-/* And of those behind it, in earlier iterations of the loops around both. */
-static void wait_backward(synchroniser *s, const use *a, const use *b) {
-    turn turns[MOST_DEPTH];
-    uint32_t count = find_turns(s, a, b, turns);
-    for (uint32_t i = 0; i < count; i++)
-        if (!is_ordered_in(s, &turns[i], a, b))
-            add_wait(s, child_of(s, b->item, turns[i].loop), a, b, turns[i].distance);
+/* And of those behind it, in earlier iterations of a loop around both. */
+static uir_status demand_backward(synchroniser *s) {
+    uir_iorder *o = &s->order;
+    for (uint32_t k = 0; k < o->uses.count; k++)
+        for (uint32_t i = k + 1; i < o->uses.count; i++) {
+            const uir_iorder_use *earlier = &o->uses.data[k], *later = &o->uses.data[i];
+            demand d = {later->step, earlier->step, NONE, 0};
+            if (!uir_iorder_conflicts(o, later, earlier) ||
+                !uir_iorder_find_turn(o, later, earlier, &d.loop, &d.distance))
+                continue;
+            UIR_TRY(demand_order(s, &d, earlier->pointer));
+        }
+    return UIR_STATUS_OK;
 }
 
 /* ---- none too many ---- */
-static bool is_ordered_back(const synchroniser *s, const use *a, const use *b) {
-    turn turns[MOST_DEPTH];
-    uint32_t count = find_turns(s, a, b, turns);
-    for (uint32_t i = 0; i < count; i++)
-        if (!is_ordered_in(s, &turns[i], a, b)) return false;
-    return true;
+/* Leaves the wait out if everything is still ordered without it. */
+static uir_status leave_out(synchroniser *s, uir_iorder_sync *wait) {
+    uir_iorder *o = &s->order;
+    size_t size = (size_t)o->steps.count * o->words * sizeof *o->before;
+    bool needless = true;
+    wait->is_off = true;
+    memcpy(s->kept, o->before, size);
+    if (!wait->distance) uir_iorder_find_from(o, wait->at / 2);
+    for (uint32_t i = 0; i < s->demands.count && needless; i++) {
+        needless = is_met(o, &s->demands.data[i]);
+        UIR_TRY(uir_arena_spend(s->arena, 1));
+    }
+    wait->is_off = needless;
+    if (!needless) memcpy(o->before, s->kept, size);
+    return UIR_STATUS_OK;
 }
 
-/* Without the wait, is everything still ordered that it is about? */
-static bool is_needless(synchroniser *s, uint32_t index) {
-    wait *w = &s->waits.data[index];
-    bool needless = true;
-    w->needed = false;
-    for (uint32_t i = 0; i < s->uses.count && needless; i++) {
-        const use *a = &s->uses.data[i];
-        if (a->pipe != (int32_t)w->from || !is_of_place(s, a->pointer, w->pointer)) continue;
-        for (uint32_t k = 0; k < s->uses.count && needless; k++) {
-            const use *b = &s->uses.data[k];
-            if (b->pipe != (int32_t)w->to || !conflict(s, a, b)) continue;
-            if (!w->distance && a->step < b->step) needless = is_ordered(s, a, b);
-            if (w->distance && a->step > b->step) needless = is_ordered_back(s, a, b);
-        }
+static uir_status leave_out_needless(synchroniser *s) {
+    for (uint32_t i = 0; i < s->order.syncs.count; i++) {
+        uir_iorder_sync *wait = &s->order.syncs.data[i];
+        if (wait->of_pipes && !wait->is_off) UIR_TRY(leave_out(s, wait));
     }
-    w->needed = !needless;
-    return needless;
+    return UIR_STATUS_OK;
+}
+
+/* ---- no more flags than there are ---- */
+/* The wait of a loop around that costs the least to do without flags of its own: of distance 1, for what is done up to
+ * here is little more; else of the outermost loop, whose iterations are the longest. */
+static uir_iorder_sync *find_cheapest(uir_iorder *o, const uir_iorder_sync *at) {
+    uir_iorder_sync *best = NULL;
+    for (uint32_t i = 0; i < o->syncs.count; i++) {
+        uir_iorder_sync *wait = &o->syncs.data[i];
+        if (!uir_iorder_holds_flags(o, wait, at)) continue;
+        bool is_one = wait->distance == 1, best_is_one = best && best->distance == 1;
+        if (!best || (is_one && !best_is_one) ||
+            (is_one == best_is_one && wait->loop != best->loop && uir_iorder_is_inside(o, best->loop, wait->loop)))
+            best = wait;
+    }
+    return best;
+}
+
+/* Lets one wait stand for another one of the same loop and distance, over whatever their pipe had to do. */
+static bool merge(uir_iorder *o, const uir_iorder_sync *at) {
+    for (uint32_t i = 0; i < o->syncs.count; i++)
+        for (uint32_t k = i + 1; k < o->syncs.count && uir_iorder_holds_flags(o, &o->syncs.data[i], at); k++) {
+            uir_iorder_sync *a = &o->syncs.data[i], *b = &o->syncs.data[k];
+            if (!uir_iorder_holds_flags(o, b, at) || a->loop != b->loop || a->distance != b->distance) continue;
+            uir_iorder_sync *first = a->at <= b->at ? a : b;
+            first->pointer = NONE;
+            (first == a ? b : a)->is_off = true;
+            return true;
+        }
+    return false;
+}
+
+/* Where a pair has too few flags, first what costs nothing, then merging; at last the iterations no longer overlap. */
+static uir_status fit_flags(synchroniser *s) {
+    uir_iorder *o = &s->order;
+    uint32_t most = s->g->device->flag_count;
+    bool changed = false;
+    for (uint32_t i = 0; i < o->syncs.count && most;) {
+        const uir_iorder_sync *at = &o->syncs.data[i];
+        if (!at->of_pipes || at->is_off || uir_iorder_count_flags(o, at) <= most) {
+            i++;
+            continue;
+        }
+        uir_iorder_sync *cheapest = find_cheapest(o, at);
+        changed = true;
+        if (cheapest->distance > 1 && merge(o, at)) continue;
+        cheapest->distance = 0;
+    }
+    if (!changed) return UIR_STATUS_OK;
+    uir_iorder_find_from(o, 0);
+    return leave_out_needless(s);
 }
 
 /* ---- the tree with its waits ---- */
 /* Gives the item that the wait becomes, in front of what it stands before. */
-static uir_status put_wait(synchroniser *s, const wait *w, uint32_t *out_item) {
+static uir_status put_wait(synchroniser *s, const uir_iorder_sync *w, uint32_t *out_item) {
     uir_iinstruction sync = {.code = UIR_IOP_SYNC,
                              .sync_kind = UIR_SYNC_PIPES,
                              .sync_from = w->from,
@@ -214,10 +203,11 @@ static uir_status put_wait(synchroniser *s, const wait *w, uint32_t *out_item) {
 static uir_status put_all(synchroniser *s, uint32_t *first) {
     uint32_t before = NONE; /* the item in front */
     for (uint32_t at = *first; at != NONE; at = s->g->items.data[at].next) {
-        for (uint32_t i = 0; i < s->waits.count; i++) {
+        for (uint32_t i = 0; i < s->order.syncs.count; i++) {
+            const uir_iorder_sync *wait = &s->order.syncs.data[i];
             uint32_t item;
-            if (!s->waits.data[i].needed || s->waits.data[i].before != at) continue;
-            UIR_TRY(put_wait(s, &s->waits.data[i], &item));
+            if (!wait->of_pipes || wait->is_off || wait->before != at) continue;
+            UIR_TRY(put_wait(s, wait, &item));
             if (before == NONE)
                 *first = item;
             else
@@ -260,25 +250,20 @@ static uir_status number_all(synchroniser *s) {
 }
 
 static uir_status synchronise_body(synchroniser *s, uint32_t *first) {
-    s->uses.count = s->waits.count = s->step = 0;
-    see_items(s, *first, NONE);
-    for (uint32_t k = 0; k < s->uses.count; k++)
-        for (uint32_t i = 0; i < s->uses.count && s->status == UIR_STATUS_OK; i++) {
-            const use *a = &s->uses.data[i], *b = &s->uses.data[k];
-            if (!conflict(s, a, b)) continue;
-            if (a->step < b->step) wait_forward(s, a, b);
-            if (a->step > b->step) wait_backward(s, a, b);
-        }
-    UIR_TRY(s->status);
-    for (uint32_t i = 0; i < s->waits.count; i++) (void)is_needless(s, i);
+    uir_iorder *o = &s->order;
+    s->demands.count = 0;
+    UIR_TRY(uir_iorder_collect(s->g, *first, s->arena, o));
+    UIR_TRY_ALLOCATE(s->kept,
+                     uir_arena_allocate_array(s->arena, (size_t)o->steps.count * o->words + 1, sizeof *s->kept));
+    UIR_TRY(demand_forward(s));
+    UIR_TRY(demand_backward(s));
+    UIR_TRY(leave_out_needless(s));
+    UIR_TRY(fit_flags(s));
     return put_all(s, first);
 }
 
 static uir_status synchronise(synchroniser *s) {
     uir_igraph *g = s->g;
-    size_t items = (size_t)g->items.count + 1;
-    UIR_TRY_ALLOCATE(s->parents, uir_arena_allocate_array(s->arena, items, sizeof *s->parents));
-    UIR_TRY_ALLOCATE(s->first_steps, uir_arena_allocate_array(s->arena, items, sizeof *s->first_steps));
     for (uint32_t p = 0; p < g->phases.count; p++)
         for (uint32_t b = 0; b < g->phases.data[p].body_count; b++)
             UIR_TRY(synchronise_body(s, &g->phases.data[p].bodies[b].first_item));

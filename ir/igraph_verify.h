@@ -70,12 +70,12 @@ typedef struct uir_iverifier {
     bool *index_safe;          /* by symbol: an index that always names an element */
     uint32_t base_assumptions; /* those of the header */
     uint32_t phase, body, line;
-    const uir_term *guard;            /* of the innermost condition, when it is one term */
-    uint32_t guard_mark;              /* facts from here on were made under it */
-    bool patient;                     /* what is asked is worth more cases: a kernel's outputs, once each */
-    bool recording;                   /* accesses are collected in the pass that sees every iteration */
-    bool *seen;                       /* by instruction */
-    struct uir_iverify_body **bodies; /* of all phases: what igraph_verify_sync.c has collected */
+    const uir_term *guard;      /* of the innermost condition, when it is one term */
+    uint32_t guard_mark;        /* facts from here on were made under it */
+    bool patient;               /* what is asked is worth more cases: a kernel's outputs, once each */
+    bool recording;             /* accesses are collected in the pass that sees every iteration */
+    bool *seen;                 /* by instruction */
+    struct uir_iorder **orders; /* by body, of all phases: what igraph_verify_sync.c has collected */
     bool failed;
 } uir_iverifier;
 

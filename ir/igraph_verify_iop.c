@@ -460,9 +460,8 @@ void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, ui
     instruction->unguarded = (1u << instruction->slice_count) - 1;
     instruction->legal_row = UINT32_MAX;
     if (c.row->family == UIR_IOP_FAMILY_SYNC) {
-        if (instruction->sync_distance &&
-            (instruction->sync_kind != UIR_SYNC_PIPES || instruction->sync_pointer == UINT32_MAX))
-            uir_iverify_report(v, line, "dist belongs to a sync of two pipes over a pointer");
+        if (instruction->sync_distance && instruction->sync_kind != UIR_SYNC_PIPES)
+            uir_iverify_report(v, line, "dist belongs to a sync of two pipes");
         if (instruction->sync_kind == UIR_SYNC_DEVICE)
             uir_iverify_report(v, line,
                                "sync.device: the whole device meets at the end of a phase; begin another phase");
