@@ -15,6 +15,9 @@ class Space:
         return self.__dict__["numbers"].get(name, 0)
 
 
+COSTS = ("cycles", "latency", "bytes_per_cycle")
+
+
 class Legal:
     """One instruction that is legal: `other` None where its dtypes are those of `dtypes`."""
 
@@ -22,6 +25,7 @@ class Legal:
         self.iop, self.dtypes, self.other, self.right = iop, dtypes, other, right
         self.into, self.source, self.kinds, self.constraints, self.pipe = (set(form["into"]), set(form["from"]),
                                                                            set(form["on"]), set(form["with"]), form["by"])
+        self.costs = {word: form[word] for word in COSTS}
 
     def names(self, iop):
         return self.iop in ("*", iop) or (self.iop.endswith(".*") and iop.startswith(self.iop[:-1]))
@@ -29,7 +33,7 @@ class Legal:
 
 class Device:
     def __init__(self):
-        self.name, self.kinds, self.pipes, self.barrier = "", [], [], False
+        self.name, self.kinds, self.pipes, self.barrier = "", {}, [], False
         self.numbers, self.spaces, self.legal = {}, {}, []
 
     def with_role(self, role):
@@ -65,6 +69,20 @@ class Reader:
             names.append(self.take())
         return names
 
+    def number(self):
+        value = int(self.take())
+        self.take()  # where it is from
+        return value
+
+    def kinds(self):
+        """Names, and of some how many a group has."""
+        counts = {}
+        while True:
+            name = self.take()
+            counts[name] = self.number() if self.peek().isdigit() else 0
+            if not self.accept(","):
+                return counts
+
     def dtypes(self):
         kept, takes = set(), False
         while True:
@@ -76,14 +94,17 @@ class Reader:
                 return kept
 
     def form(self):
-        form = {"into": [], "from": [], "on": [], "with": [], "by": None}
-        while self.peek() in ("as", "into", "from", "on", "by", "with"):
+        form = {"into": [], "from": [], "on": [], "with": [], "by": None, **{word: 0 for word in COSTS}}
+        while self.peek() in ("as", "into", "from", "on", "by", "with", *COSTS):
             word = self.take()
-            if word == "as":
+            if word in COSTS:
+                form[word] = self.number()
+            elif word == "as":
                 other = self.forms[self.take()]
                 for key in ("into", "from", "on", "with"):
                     form[key] = form[key] + other[key]
-                form["by"] = other["by"] or form["by"]
+                for key in ("by", *COSTS):
+                    form[key] = other[key] or form[key]
             elif word == "by":
                 form["by"] = self.take()
             else:
@@ -107,8 +128,7 @@ class Reader:
             elif word == "blocks":
                 space.blocks = self.take()
             else:
-                space.numbers[word] = int(self.take())
-                self.take()
+                space.numbers[word] = self.number()
 
     def rows(self):
         iops = self.listed()
@@ -126,7 +146,7 @@ class Reader:
         if word == "source":
             self.at += 2
         elif word == "kinds":
-            self.device.kinds = self.listed()
+            self.device.kinds = self.kinds()
         elif word == "pipes":
             self.device.pipes = self.listed()
         elif word == "device_barrier":

@@ -50,6 +50,9 @@ class Machine:
                        if r.random() < 0.02}
         self.spaces, self.legal = [], []
         self.write()
+        self.legal = [row + self.costs(*(("latency", "bytes_per_cycle") if row.startswith("legal move") else
+                                         ("latency", "cycles"))) for row in self.legal]
+        self.text = "\n".join(self.head + self.spaces + ["  " + row for row in self.legal] + ['  chip "one" {}', "}"]) + "\n"
         self.look()
 
     def look(self):
@@ -72,10 +75,22 @@ class Machine:
     def by(self):
         return f" by {self.r.choice(self.pipes)}" if self.pipes else ""
 
+    def costs(self, *words):
+        """What an instruction takes, of some of them."""
+        return "".join(f" {word} {self.r.randint(1, 200)} @drawn" for word in words if self.r.random() < 0.3)
+
+    def count_kinds(self):
+        """The kinds of units; of some machines how many a group has of each."""
+        if self.r.random() < 0.5:
+            return ", ".join(self.kinds)
+        first = self.units if len(self.kinds) == 1 else self.r.randint(1, self.units - 1)
+        return ", ".join(f"{kind} {count} @drawn" for kind, count in zip(self.kinds, [first, self.units - first]))
+
     def space(self, name, roles, kinds, room=None, more=""):
         align = self.align if name == self.scratch else 1 << self.r.randint(2, 9)
         self.spaces.append(f"  space {name} {{ roles {roles} of unit reached_by {kinds} "
-                           f"capacity {room or 1 << self.r.randint(12, 20)} @drawn alignment {align} @drawn {more}}}")
+                           f"capacity {room or 1 << self.r.randint(12, 20)} @drawn alignment {align} @drawn"
+                           f"{self.costs('bytes_per_cycle')} {more}}}")
 
     def format(self):
         r = self.r
@@ -146,9 +161,11 @@ class Machine:
             self.legal.append(f"legal mma of f32 left f32 into {s} from {factors} on {self.kinds[0]}{self.by()}")
         elif self.between is not None:
             self.multiplier()
-        lines = [f"device {self.name} {{", '  source drawn "drawn at random"', f"  kinds {kinds}"]
+        lines = [f"device {self.name} {{", '  source drawn "drawn at random"', f"  kinds {self.count_kinds()}"]
         if self.pipes:
             lines.append(f"  pipes {', '.join(self.pipes)}")
+        if r.random() < 0.5:
+            lines.append(f"  cycles_per_second {r.randint(1, 30)}e8 @drawn")
         memory = "memory, left, right" if self.near == "memory" else "memory"
         lines += [f"  dtypes whole = {WHOLE}", "  dtypes all = whole, f32",
                   f"  groups {r.randint(1, 40)} @drawn units_per_group {self.units} @drawn", "  device_barrier",
@@ -156,4 +173,4 @@ class Machine:
                   f"  vector_bytes {r.choice([4, 16, 64, 256])} @drawn",
                   f"  space {self.memory} {{ roles {memory} of device reached_by {kinds} "
                   f"alignment {r.choice([1, 4, 32])} @drawn }}"]
-        self.text = "\n".join(lines + self.spaces + ["  " + row for row in self.legal] + ['  chip "one" {}', "}"]) + "\n"
+        self.head = lines
