@@ -175,12 +175,18 @@ class Oracle:
                 if source != node.dtype and not self.here("cast", source, node.dtype):
                     if not (source != F32 != node.dtype and self.here("cast", source, F32) and self.here("cast", F32, node.dtype)):
                         return f"cast from {source} to {node.dtype}", 0
+            if node.op == "broadcast" and self.repeats() and not self.here("broadcast", node.dtype):
+                return f"broadcast of {node.dtype}", 0
             for iop, dtype in self.wants(node, body):
                 lacking, values = self.lacks(iop, dtype)
                 if lacking:
                     return lacking, 0
                 most = max(most, values)
         return None, most
+
+    def repeats(self):
+        """Does what repeats along a row have to be written out?"""
+        return any("block_broadcast" in r.constraints for r in self.device.legal if self.scratch.name in r.into)
 
     def wants_rows(self):
         return any("last_contiguous" in r.constraints for r in self.device.legal if self.scratch.name in r.into)

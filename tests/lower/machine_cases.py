@@ -22,7 +22,7 @@ def machine(capacity=1 << 20, alignment=4, functions=ALL, rows=False, loose=True
     at = "into near from near on core"
     if back:
         lines.append(f"legal move of {dtypes} into far from near on core{side}")
-    lines.append(f"legal fill, iota of all {at}")
+    lines.append(f"legal fill, iota, broadcast of all {at}")
     if rows:
         lines.append(f"legal move of all {at} with last_contiguous")
     if loose:
