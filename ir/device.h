@@ -106,7 +106,8 @@ typedef struct uir_device {
     uint32_t multiply_add_latency;                                /* cycles until the result can be added to */
     uint32_t unit_cycles;     /* that it takes to begin with a unit of work; 0: not known */
     uint32_t conflict_bytes;  /* rows a multiple of it apart meet in a few places of a cache; 0: they do not */
-    uint64_t cache_bytes[3];  /* L1 data, L2, last level; per core, per core, shared; 0 where absent */
+    uint64_t cache_bytes[3];  /* L1 data, L2, last level; per core, per core, shared; 0 where absent: no description
+                               * says it, a processor tells it of itself */
     double cycles_per_second; /* of its units; 0 unknown */
     double peak_flops, peak_bytes_per_second; /* 0 unknown; f32, whole device: for models of time */
 } uir_device;

@@ -123,6 +123,22 @@ static uir_status count_mma_blocks(walk *w, const uir_iinstruction *in, double *
     return UIR_STATUS_OK;
 }
 
+/* Of an instruction that is no move. */
+static uir_status count_operations(walk *w, const uir_iinstruction *in, const uir_iop_row *op) {
+    const uir_islice *factor = &in->slices[op->family == UIR_IOP_FAMILY_MMA ? 1 : 0];
+    bool reduces = op->family == UIR_IOP_FAMILY_REDUCE;
+    uint64_t elements;
+    int64_t columns = 1;
+    UIR_TRY(count_elements(w, reduces ? &in->slices[1] : factor, &elements));
+    if (op->family == UIR_IOP_FAMILY_MMA) {
+        const uir_islice *right = &in->slices[2];
+        if (right->rank) UIR_TRY(evaluate(w, right->counts[right->rank - 1], &columns));
+        columns *= 2;
+    }
+    w->out->operations += (double)elements * (double)columns;
+    return UIR_STATUS_OK;
+}
+
 static uir_status execute(walk *w, const uir_iinstruction *in) {
     const uir_device *d = w->igraph->device;
     const uir_iop_row *op = uir_iop_get_row(in->code);
@@ -137,9 +153,11 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
         w->out->moved[from][to] += longest;
         cycles = uir_device_move_cycles(d, row, (int)from, (int)to, (double)longest);
     } else if (op->family == UIR_IOP_FAMILY_MMA) {
+        UIR_TRY(count_operations(w, in, op));
         UIR_TRY(count_mma_blocks(w, in, &steps));
         cycles = steps * each + row->latency;
     } else {
+        UIR_TRY(count_operations(w, in, op));
         cycles =
             (double)((longest + d->vector_bytes - 1) / (d->vector_bytes ? d->vector_bytes : 1)) * each + row->latency;
     }
@@ -306,4 +324,13 @@ uir_status uir_igraph_estimate(const uir_igraph *igraph, const int64_t *dim_valu
     uir_status status = walk_kernel(&w, dim_values, tile_values, &arena);
     uir_arena_deinit(&arena);
     return status;
+}
+
+uir_estimate_floor uir_estimate_get_floor(const uir_device *device, const uir_estimate *estimate) {
+    int memory = uir_device_find_role(device, UIR_SPACE_MEMORY);
+    uir_estimate_floor floor = {0};
+    if (memory >= 0 && device->peak_bytes_per_second > 0)
+        floor.moving = (double)(estimate->read[memory] + estimate->written[memory]) / device->peak_bytes_per_second;
+    if (device->peak_flops > 0) floor.computing = estimate->operations / device->peak_flops;
+    return floor;
 }

@@ -19,8 +19,16 @@ typedef struct uir_estimate {
     uint64_t moved[UIR_DEVICE_MAX_SPACES][UIR_DEVICE_MAX_SPACES]; /* by moves alone: from, to */
     double pipe_cycles[UIR_DEVICE_MAX_PIPES]; /* that instructions of the pipe take, all units together */
     double cycles;                            /* of the kernel */
+    double operations;                        /* on elements: of a result each is one, a multiply-add of mma two */
     uint64_t most_units;                      /* that have work at once, in the phase where most have */
 } uir_estimate;
+
+/* What it takes at the least, whatever its units do, in seconds: of bytes to and from the device's memory, and of
+ * operations at the device's peak; 0 where the description does not say. */
+typedef struct uir_estimate_floor {
+    double moving, computing;
+} uir_estimate_floor;
+uir_estimate_floor uir_estimate_get_floor(const uir_device *device, const uir_estimate *estimate);
 
 /* CANCELLED as soon as the flag is set; INVALID_ARGUMENT for sizes that the kernel is not for. */
 uir_status uir_igraph_estimate(const uir_igraph *igraph, const int64_t *dim_values, const int64_t *tile_values,

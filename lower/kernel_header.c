@@ -179,6 +179,24 @@ static void share_places(uir_kernel *k) {
         uir_kernel_fail(k, status);
 }
 
+/* The least bytes at sizes that leave something to do: what has room for none but empty tensors has none. */
+static int64_t least_bytes(uir_kernel *k, uir_dim bytes) {
+    uir_dim_replacement *sizes;
+    uint32_t count = 0;
+    int64_t least, most;
+    sizes = uir_arena_allocate_array(k->arena, k->graph->symbols.count + 1u, sizeof *sizes);
+    if (!sizes) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
+    for (uint32_t i = 0; sizes && i < k->graph->symbols.count; i++) {
+        const uir_isymbol *s = &k->graph->symbols.data[i];
+        uir_symbol_facts facts = uir_dims_symbol_facts(k->dims, s->symbol);
+        if (s->kind == UIR_ISYMBOL_DIM && facts.min < 1 && facts.max >= 1)
+            sizes[count++] = (uir_dim_replacement){s->symbol, uir_dim_const(k->dims, 1)};
+    }
+    if (sizes) bytes = uir_dim_replace(k->dims, bytes, sizes, count);
+    uir_dim_bounds(k->dims, bytes, &least, &most);
+    return least;
+}
+
 /* What is kept in a space fits there. Registers hold single elements, and the compiler's own choice of them. */
 static void require_capacity(uir_kernel *k, uint32_t index_of_space) {
     const uir_space *space = &k->device->spaces[index_of_space];
@@ -187,6 +205,7 @@ static void require_capacity(uir_kernel *k, uint32_t index_of_space) {
     uir_dim bytes = count_bytes(k, index_of_space);
     if (k->status != UIR_STATUS_OK) return;
     uir_dim_bounds(k->dims, bytes, &least, &most);
+    least = least_bytes(k, bytes);
     if (least > 0 && (uint64_t)least > space->capacity)
         uir_kernel_refuse(k, "what it keeps on the chip takes at least %lld bytes, there are %llu", (long long)least,
                           (unsigned long long)space->capacity);
@@ -214,12 +233,24 @@ static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
             g->items.data[i].index.slice.pointer = numbers[g->items.data[i].index.slice.pointer];
 }
 
+/* Does a slice on the chip begin where the machine begins rows? */
+static bool begins_row(const uir_kernel *k, const uir_islice *slice) {
+    const uir_ipointer *p = &k->graph->pointers.data[slice->pointer];
+    const uir_space *space = &k->device->spaces[p->space];
+    uint32_t bytes = uir_dtype_bits(p->dtype) / 8;
+    uint32_t unit = bytes && space->alignment > bytes ? space->alignment / bytes : 1;
+    if (space->scope == UIR_SCOPE_DEVICE || !p->rank || p->layout.mode_count[p->rank - 1] != 1 ||
+        !uir_kernel_is_one(k, p->layout.modes[p->rank - 1][0].stride))
+        return true;
+    return uir_dim_multiple(k->dims, slice->starts[p->rank - 1]) % unit == 0;
+}
+
 /* The table of the device is asked before the verifier does: what it does not do is no fault of lowering. */
 static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint32_t unit_kind) {
     const uir_ipointer *pointers = k->graph->pointers.data;
     bool apart = false, mixed = false, allowed = false; /* elements that do not lie side by side, or in one space */
     for (uint32_t s = 0; s < instruction->slice_count; s++) {
-        apart = apart || instruction->slices[s].window;
+        apart = apart || instruction->slices[s].window || !begins_row(k, &instruction->slices[s]);
         mixed =
             mixed || pointers[instruction->slices[s].pointer].space != pointers[instruction->slices[0].pointer].space;
     }

@@ -53,7 +53,7 @@ void uir_lowered_deinit(uir_lowered *lowered) {
     lowered->naive = NULL;
 }
 
-/* As a contraction that was not said to be one; UNSUPPORTED: it is not of the tactic's form. */
+/* As a contraction that may be none; UNSUPPORTED: it is not of the tactic's form, or no tile fits. */
 static uir_status try_contraction(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
                                   uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_diagnostics said;
@@ -61,7 +61,7 @@ static uir_status try_contraction(const uir_loop_function *f, const uir_device *
     uint32_t before = out->count;
     uir_diagnostics_init(&said, &f->allocator);
     uir_status status = uir_contraction_schedule(f, device, choice, steps, &said, out);
-    if (status == UIR_STATUS_INVALID_ARGUMENT && said.first)
+    if (status != UIR_STATUS_OK && status != UIR_STATUS_UNSUPPORTED && said.first)
         uir_error(diagnostics, status, NULL, "%s", said.first->message);
     uir_diagnostics_deinit(&said);
     if (status == UIR_STATUS_OK) return status;
@@ -87,6 +87,16 @@ static uir_status say_classified(uir_loop_list *list, uint32_t first) {
     return UIR_STATUS_OK;
 }
 
+/* A product that no smaller group could have, on a machine that works in a space of its own: where no tile of it fits,
+ * its sums are sums like others. */
+static bool stands_alone(const uir_loop_function *f, const uir_device *device) {
+    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
+    uint32_t updates = 0;
+    for (uint32_t i = 0; i < f->statements.count; i++)
+        updates += f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE;
+    return scratch >= 0 && !device->spaces[scratch].is_cache && updates == 1;
+}
+
 static uir_status schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f;
@@ -94,7 +104,7 @@ static uir_status schedule(const uir_loop_function *function, const uir_device *
     UIR_TRY(uir_loop_clone(function, &f));
     uir_status status = uir_contraction_classify(f, device, &found);
     bool rows = status == UIR_STATUS_OK && !uir_contraction_matches(f);
-    if (status == UIR_STATUS_OK && !rows && !found)
+    if (status == UIR_STATUS_OK && !rows && !found && !stands_alone(f, device))
         status = uir_contraction_schedule(f, device, choice, steps, diagnostics, out);
     else if (status == UIR_STATUS_OK && !rows)
         rows = (status = try_contraction(f, device, choice, steps, diagnostics, out)) == UIR_STATUS_UNSUPPORTED;
@@ -123,7 +133,8 @@ uir_status uir_lower_schedule(const uir_loop_function *function, const uir_devic
     if (choice) choice->chosen = (uir_parameters){0};
     UIR_TRY(schedule(function, device, choice, steps, diagnostics, out));
     if (steps) UIR_TRY(say_traces(out, first, steps));
-    if (choice && !choice->chosen.tile_count && (choice->given.depth || choice->given.has_stationary || choice->given.tile_count))
+    if (choice && !choice->chosen.tile_count &&
+        (choice->given.depth || choice->given.has_stationary || choice->given.tile_count))
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "@%s: its record of parameters: there is nothing to choose in this kernel", function->name);
     return UIR_STATUS_OK;

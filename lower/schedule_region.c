@@ -110,6 +110,58 @@ static bool find_decided(uir_schedule *s, const uir_site *write, const uint32_t 
     return false;
 }
 
+/* Two loops of `write` inside `first` that one index decides together, as a split leaves them: at[d] = c * outer +
+ * inner
+ * + rest, inner from 0 to c - 1. */
+typedef struct loop_pair {
+    uint32_t outer, inner, d; /* places on the path; of the index */
+    int64_t steps;
+    uir_dim rest;
+} loop_pair;
+
+static bool find_pair(uir_schedule *s, const uir_site *write, const uint32_t *path, uint32_t first, uint32_t count,
+                      uint32_t k, loop_pair *out) {
+    uir_dims *dims = s->function->dims;
+    const uir_loop_statement *outer = UIR_SCHEDULE_AT(s, path[k]);
+    for (uint32_t i = k + 1; i < count; i++) {
+        const uir_loop_statement *inner = UIR_SCHEDULE_AT(s, path[i]);
+        int64_t min, steps;
+        if (inner->kind != UIR_LOOP_STATEMENT_FOR || !uir_dim_is_const(dims, inner->extent, &steps) || steps < 1 ||
+            !uir_dim_is_const(dims, inner->min, &min) || min)
+            continue;
+        uir_dim both =
+            uir_dim_add(dims, uir_dim_mul(dims, uir_dim_symbol(dims, outer->symbol), uir_dim_const(dims, steps)),
+                        uir_dim_symbol(dims, inner->symbol));
+        for (uint32_t d = 0; d < UIR_SCHEDULE_TENSOR(s, write->tensor)->rank; d++) {
+            uir_dim rest = uir_dim_sub(dims, write->at[d], both);
+            bool free = rest.id && !uses_data(s, UIR_SCHEDULE_AT(s, write->block), rest);
+            for (uint32_t n = first; free && n < count; n++)
+                if (UIR_SCHEDULE_AT(s, path[n])->kind == UIR_LOOP_STATEMENT_FOR)
+                    free = !uir_dim_uses(s, rest, UIR_SCHEDULE_AT(s, path[n])->symbol);
+            if (!free) continue;
+            *out = (loop_pair){k, i, d, steps, rest};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The turns of both loops that write `value` of the index; false: it may be outside of them. */
+static uir_status take_pair(uir_schedule *s, const loop_pair *pair, const uint32_t *path, const uir_conditions *given,
+                            uir_dim at, uir_substitution *instance, bool *out_taken) {
+    uir_dims *dims = s->function->dims;
+    const uir_loop_statement *outer = UIR_SCHEDULE_AT(s, path[pair->outer]);
+    uir_dim steps = uir_dim_const(dims, pair->steps), value = uir_dim_sub(dims, at, pair->rest);
+    uir_dim first = uir_dim_mul(dims, uir_substitute(s, instance, outer->min), steps);
+    uir_dim end = uir_dim_add(dims, first, uir_dim_mul(dims, uir_substitute(s, instance, outer->extent), steps));
+    uir_dim turn = uir_dim_floordiv(dims, value, steps);
+    *out_taken = uir_order_proved(s, given, value, UIR_RELATION_GE, first) &&
+                 uir_order_proved(s, given, value, UIR_RELATION_LT, end);
+    UIR_TRY(uir_substitution_set(s, instance, outer->symbol, turn));
+    return uir_substitution_set(s, instance, UIR_SCHEDULE_AT(s, path[pair->inner])->symbol,
+                                uir_dim_sub(dims, value, uir_dim_mul(dims, turn, steps)));
+}
+
 /* `free`: loops that an update goes through in full; they may end early (the where of a split). */
 static bool conditions_hold(uir_schedule *s, const uir_loop_statement *statement, const uir_substitution *instance,
                             const uir_conditions *given, const uint32_t *free, uint32_t free_count) {
@@ -149,6 +201,7 @@ uir_status uir_region_covers(uir_schedule *s, const uir_site *write, const uir_s
     uint32_t free[UIR_SCHEDULE_MAX_DEPTH], free_count = 0;
     uir_conditions given = {0};
     uir_substitution instance = {0};
+    loop_pair pair = {.inner = UIR_LOOP_NONE};
     *out_covers = false;
     UIR_TRY(know_read(s, read, &given));
     while (first < nw && first < nr && pw[first] == pr[first]) first++;
@@ -159,7 +212,8 @@ uir_status uir_region_covers(uir_schedule *s, const uir_site *write, const uir_s
         const uir_loop_statement *loop = UIR_SCHEDULE_AT(s, pw[k]);
         uint32_t d;
         uir_dim rest, value;
-        if (loop->kind != UIR_LOOP_STATEMENT_FOR) continue;
+        bool taken;
+        if (loop->kind != UIR_LOOP_STATEMENT_FOR || k == pair.inner) continue;
         uir_dim min = uir_substitute(s, &instance, loop->min), extent = uir_substitute(s, &instance, loop->extent);
         uir_dim end = uir_dim_add(dims, min, extent);
         if (find_decided(s, write, pw, first, nw, k, &d, &rest)) {
@@ -167,6 +221,10 @@ uir_status uir_region_covers(uir_schedule *s, const uir_site *write, const uir_s
             if (!uir_order_proved(s, &given, value, UIR_RELATION_GE, min) ||
                 !uir_order_proved(s, &given, value, UIR_RELATION_LT, end))
                 return UIR_STATUS_OK;
+        } else if (pair.inner == UIR_LOOP_NONE && find_pair(s, write, pw, first, nw, k, &pair)) {
+            UIR_TRY(take_pair(s, &pair, pw, &given, read->at[pair.d], &instance, &taken));
+            if (!taken) return UIR_STATUS_OK;
+            continue;
         } else { /* any iteration writes it, if there is one; an update may have none */
             value = min;
             if (write->reduction) free[free_count++] = pw[k];

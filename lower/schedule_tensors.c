@@ -404,6 +404,23 @@ static uir_status localise_loads(shrinking *h, uint32_t id, uint32_t *out_id) {
     return uir_vector_push(&f->arena, &f->expressions, e);
 }
 
+/* Indices that the block reads from the tensor. */
+static uir_status localise_indices(shrinking *h) {
+    uir_schedule *s = h->s;
+    for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, h->block)->iter_count; i++) {
+        uir_symbol symbol = UIR_SCHEDULE_AT(s, h->block)->iters[i].symbol;
+        if (!UIR_SCHEDULE_AT(s, h->block)->iters[i].data ||
+            UIR_SCHEDULE_AT(s, h->block)->iters[i].from->tensor != h->tensor)
+            continue;
+        uir_loop_access from = *UIR_SCHEDULE_AT(s, h->block)->iters[i].from;
+        UIR_TRY(localise_access(h, &from)); /* which may put a variable before it */
+        while (UIR_SCHEDULE_AT(s, h->block)->iters[i].symbol.id != symbol.id) i++;
+        UIR_TRY_ALLOCATE(UIR_SCHEDULE_AT(s, h->block)->iters[i].from,
+                         uir_arena_copy(&s->function->arena, &from, sizeof from));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status localise_block(shrinking *h, uint32_t block) {
     h->s->full.data[block] = false; /* its instances share elements now: their order matters */
     uir_schedule *s = h->s;
@@ -411,11 +428,9 @@ static uir_status localise_block(shrinking *h, uint32_t block) {
     h->values = (uir_substitution){0};
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++) {
         const uir_loop_iter *iter = &UIR_SCHEDULE_AT(s, block)->iters[i];
-        if (iter->data && iter->from->tensor == h->tensor)
-            return uir_step_refuse(s, "%s reads an index from %s", UIR_SCHEDULE_AT(s, block)->name,
-                                   UIR_SCHEDULE_TENSOR(s, h->tensor)->name);
         if (!iter->data) UIR_TRY(uir_substitution_set(s, &h->values, iter->symbol, iter->value));
     }
+    UIR_TRY(localise_indices(h));
     for (uint32_t id = UIR_SCHEDULE_AT(s, block)->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next) {
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->value_count; i++)
             UIR_TRY(localise_loads(h, UIR_SCHEDULE_AT(s, id)->values[i], &UIR_SCHEDULE_AT(s, id)->values[i]));

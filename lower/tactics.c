@@ -12,7 +12,7 @@
 enum {
     MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
-    TRANSPOSED = 32, /* side of a tile that is transposed */
+    TRANSPOSED = 32, /* side of a tile that is transposed, at most */
 };
 
 /* ---- trivial groups ---- */
@@ -29,20 +29,20 @@ static uir_status tile_trivial(uir_tactic *t, uint32_t block, uint32_t *out_at, 
     uint32_t crossed = lane == count - 1 ? uir_tactic_crossed_loop(t, block, loops, count) : UIR_LOOP_NONE;
     uint32_t outer[MOST_LOOPS + 2], outers = 0, inner[2], inners = 0;
     uir_dim elements = uir_tactic_number(t, 1);
+    int64_t side = t->lanes < TRANSPOSED ? t->lanes : TRANSPOSED;
     if (crossed != UIR_LOOP_NONE) {
         uint32_t pair[2] = {loops[crossed], loops[lane]};
         for (uint32_t i = 0; i < count; i++)
             if (i != crossed && i != lane) outer[outers++] = loops[i];
         for (int p = 0; p < 2; p++) {
-            if (uir_tactic_is_short(t, uir_tactic_at(t, pair[p])->extent, 2 * TRANSPOSED)) {
+            if (uir_tactic_is_short(t, uir_tactic_at(t, pair[p])->extent, 2 * side)) {
                 inner[inners++] = pair[p];
                 elements = uir_dim_mul(t->f->dims, elements, uir_tactic_at(t, pair[p])->extent);
                 continue;
             }
-            UIR_TRY(
-                uir_schedule_split(t->s, pair[p], uir_tactic_number(t, TRANSPOSED), &outer[outers], &inner[inners]));
+            UIR_TRY(uir_schedule_split(t->s, pair[p], uir_tactic_number(t, side), &outer[outers], &inner[inners]));
             outers++, inners++;
-            elements = uir_dim_mul(t->f->dims, elements, uir_tactic_number(t, TRANSPOSED));
+            elements = uir_dim_mul(t->f->dims, elements, uir_tactic_number(t, side));
         }
     } else {
         uint32_t last = loops[lane];
@@ -214,7 +214,8 @@ typedef struct variant {
     const uir_loop_function *naive;
     const uir_device *device;
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
-    bool stream, reduces, fits;
+    bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
+    bool always;
     int64_t lanes;
 } variant;
 
@@ -268,13 +269,14 @@ static uir_status find_room(variant *v, const uir_loop_function *f) {
     uir_diagnostics said;
     uir_igraph *igraph = NULL;
     int scratch = uir_device_find_role(v->device, UIR_SPACE_SCRATCH);
-    v->fits = true;
+    v->fits = v->always = true;
     if (scratch < 0 || v->device->spaces[scratch].is_cache) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
     uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_ALL, &f->allocator, &said, &igraph);
     if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
         status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_NONE, &f->allocator, &said, &igraph);
     uir_diagnostics_deinit(&said);
+    v->always = igraph && igraph->requires_.count == f->requires_.count;
     uir_igraph_destroy(igraph);
     v->fits = status != UIR_STATUS_UNSUPPORTED;
     return v->fits ? status : UIR_STATUS_OK;
@@ -285,7 +287,7 @@ static uir_status schedule_fitting(variant *v, uir_diagnostics *diagnostics, uir
     for (v->lanes = UIR_TACTIC_LANES;; v->lanes /= 2) {
         UIR_TRY(schedule_variant(v, diagnostics, out));
         UIR_TRY(find_room(v, out->variants[out->count - 1].function));
-        if (v->fits || v->lanes <= UIR_TACTIC_FEWEST) return UIR_STATUS_OK;
+        if (v->fits || v->lanes <= UIR_TACTIC_LEAST) return UIR_STATUS_OK;
         uir_loop_list_truncate(out, out->count - 1);
     }
 }
@@ -296,7 +298,8 @@ uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *devic
     uint32_t first = out->count;
     stream.stream = true;
     UIR_TRY(schedule_fitting(&rows, diagnostics, out));
-    if (!rows.reduces || (rows.fits && !has_long_rows(out->variants[first].function, rows.lanes))) return UIR_STATUS_OK;
+    if (!rows.reduces || (rows.fits && rows.always && !has_long_rows(out->variants[first].function, rows.lanes)))
+        return UIR_STATUS_OK;
     if (!rows.fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
     return schedule_fitting(&stream, diagnostics, out);
 }

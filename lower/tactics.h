@@ -10,7 +10,8 @@
 
 enum {
     UIR_TACTIC_LANES = 4096, /* elements of a slice, at most: as many as there is room for */
-    UIR_TACTIC_FEWEST = 32,  /* and at least */
+    UIR_TACTIC_FEWEST = 32,  /* and at least, where what is moved has two instances */
+    UIR_TACTIC_LEAST = 4,    /* and where there is no room for them */
     UIR_TACTIC_TILE = 16384, /* elements of an index of the parallel axis, at least */
     UIR_TACTIC_COLUMN = 256, /* columns reduced at once */
     UIR_TACTIC_PARTED = 8,   /* reductions by parts, at most */

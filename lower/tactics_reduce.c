@@ -209,7 +209,7 @@ static bool has_windows_along(const uir_tactic *t, uint32_t axis) {
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
-    uir_dim elements = uir_tactic_number(t, t->lanes / 8);
+    uir_dim elements = uir_tactic_number(t, t->lanes < 8 ? 1 : t->lanes / 8);
     uint32_t columns = 0, pixels = 0, pixel = UIR_LOOP_NONE; /* their axes; a loop over some of the windows of a line */
     if (reduces_columns(t) && count) {                       /* columns side by side */
         uint32_t outer;

@@ -1,7 +1,9 @@
 /* The campaign of lowering: random modules made to mislead fusion, fused, and every group through all the stages of
  * lowering, each held against the one before it.
  *
- *   test_lower_random [COUNT] [SEED] [-v]
+ *   test_lower_random [COUNT] [SEED] [-v] [-p]
+ *
+ * -p: prints the modules, fused, and does nothing else.
  *
  * The graph's interpreter takes a group's nodes one by one, each rounded and stored: the group unfused. Beside the
  * tactics' schedules, steps are taken at random on each group's naive loops. A group may have no kernel (build says
@@ -62,7 +64,7 @@ typedef struct campaign {
     uint64_t by_tactics[STEP_ROWS], at_random[STEP_ROWS];
     uint64_t stages[LOWER_FINE + 1];
     uint64_t groups, ran, wrong;
-    bool verbose;
+    bool verbose, prints;
     const uir_device *device;
 } campaign;
 
@@ -189,7 +191,10 @@ static void check_module(campaign *c, uint64_t seed) {
         fusion_generate(&misleading, &f, seed);
     uir_fusion_options options = {.fired = c->fired};
     if (seed % 8 == 0) options.rewrites_on = ~0u; /* those too that do not run unless asked for */
-    if (uir_fuse(f.module, &options, &f.diagnostics) == UIR_STATUS_OK) {
+    bool fused = uir_fuse(f.module, &options, &f.diagnostics) == UIR_STATUS_OK;
+    if (fused && c->prints) {
+        show_module(f.module);
+    } else if (fused) {
         uint32_t graphs = f.module->graphs.count;
         for (uint32_t g = 1; g < graphs; g++) {
             uir_graph_info graph = *uir_graph_get(f.module, (uir_graph_id){g});
@@ -214,12 +219,15 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-v"))
             c.verbose = true;
+        else if (!strcmp(argv[i], "-p"))
+            c.prints = true;
         else if (numbers++ == 0)
             count = strtoull(argv[i], NULL, 10);
         else
             seed = strtoull(argv[i], NULL, 10);
     }
     for (uint64_t i = 0; i < count; i++) check_module(&c, seed + i);
+    if (c.prints) return 0;
     printf("%llu groups, %llu runs\n", (unsigned long long)c.groups, (unsigned long long)c.ran);
     for (int s = 0; s <= LOWER_FINE; s++)
         if (c.stages[s]) printf("  %-18s %llu\n", lower_stage_name((lower_stage)s), (unsigned long long)c.stages[s]);

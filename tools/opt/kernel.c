@@ -474,6 +474,9 @@ static uir_status estimate(const run_state *s) {
     printf("  modelled, not measured: %.0f cycles", e.cycles);
     if (d->cycles_per_second > 0) printf(", %.6f ms", 1e3 * e.cycles / d->cycles_per_second);
     printf("; %llu units at most have work\n", (unsigned long long)e.most_units);
+    uir_estimate_floor floor = uir_estimate_get_floor(d, &e);
+    if (floor.moving > 0) printf("  by the memory's rate at least %.3g ms\n", 1e3 * floor.moving);
+    if (floor.computing > 0) printf("  by the peak of arithmetic at least %.3g ms\n", 1e3 * floor.computing);
     return UIR_STATUS_OK;
 }
 
