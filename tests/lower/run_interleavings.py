@@ -23,7 +23,10 @@ import subprocess
 import sys
 import tempfile
 
-from run_machines import BIN, ROOT, Machine
+from machines import Machine
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 
 COUNTS = ["kernels", "runs", "syncs", "refused", "wrong", "order", "unseen", "needless"]
 PIPES = re.compile(r"^( *)pipes ([^\n#]*)", re.M)
