@@ -484,6 +484,8 @@ static bool box_covered(uir_iverifier *v, uint32_t pointer, const uir_term *low,
         if (q.point[d] == low[d]) { /* a coordinate of its own: only points inside matter */
             uir_term_assume(t, uir_term_sub(t, uir_term_sub(t, extent, one), low[d]));
             uir_term_assume(t, uir_term_sub(t, low[d], zero));
+        } else { /* that there is one says that the range has elements */
+            uir_term_assume(t, uir_term_sub(t, uir_term_sub(t, high[d], one), low[d]));
         }
     }
     bool covered = point_covered(v, &q, MAX_CASES);
