@@ -193,7 +193,7 @@ def main():
     n = tally.counts
     share = 100 * n["lowered"] / n["can"] if n["can"] else 0
     tally.tell(share >= LEAST, f"{share:.1f} of 100 have kernels where a machine can do it, not {LEAST}")
-    tally.tell(n["too long"] <= n["runs"] / 1000, f"at {n['too long']} of {n['runs']} sizes a kernel has no room, not 1 of 1000")
+    tally.tell(n["too long"] <= 1 + n["runs"] / 1000, f"at {n['too long']} of {n['runs']} sizes a kernel has no room, not 1 of 1000")
     for what in tally.failures:
         print("FAILED", what)
     if options.by:
