@@ -51,6 +51,12 @@ const uir_parameters *uir_records_find(const uir_records *records, const uir_dig
     return NULL;
 }
 
+static void describe_row(const uir_legal_row *r, uir_text *text) {
+    uir_text_append_format(text, ", %s %x %x %x %x %x %x %d %x %u %u %u", r->iop, r->dtypes, r->dtypes_other,
+                           r->dtypes_right, r->spaces_result, r->spaces_operand, r->unit_kinds, (int)r->pipe,
+                           r->constraints, r->cycles, r->latency, r->bytes_per_cycle);
+}
+
 /* What its tactics ask of a device. */
 static void describe_device(const uir_device *d, uir_text *text) {
     uir_text_append_format(text, "device %s %s, %u units of %u, mma %u %u %u %u, vector %u, %u %u %u %u %u, caches",
@@ -63,6 +69,11 @@ static void describe_device(const uir_device *d, uir_text *text) {
         uir_text_append_format(text, ", space %u %llu %llu %u %u", d->spaces[i].roles,
                                (unsigned long long)d->spaces[i].capacity, (unsigned long long)d->spaces[i].working_set,
                                d->spaces[i].alignment, d->spaces[i].bytes_per_cycle);
+    for (uint32_t i = 0; i < d->space_count; i++)
+        uir_text_append_format(text, ", blocks %d %u %u %u", (int)d->spaces[i].blocks, d->spaces[i].block_lines,
+                               d->spaces[i].block_bytes, d->spaces[i].block_elements);
+    for (uint32_t i = 0; i < d->unit_kind_count; i++) uir_text_append_format(text, ", kind %u", d->unit_counts[i]);
+    for (uint32_t i = 0; i < d->legal_count; i++) describe_row(&d->legal[i], text);
     uir_text_append_string(text, "\n");
 }
 
