@@ -326,6 +326,19 @@ def check_bytes(folder):
              and machine["modelled_cycles"] > 0 and machine["modelled_ms"] > 0, f"{name}: {machine}")
 
 
+def check_roots(folder):
+    """A chip that has no square root, but the reciprocal of one."""
+    path = os.path.join(folder, "rootless.device")
+    with open(PORTED) as lune, open(path, "w") as out:
+        text = lune.read()
+        out.write(text.replace("unary.sqrt, ", ""))
+    tell("unary.sqrt, " in text, "lune has a square root no longer")
+    x = np.array([0, -0.0, np.inf, 1e-30, 1e30, 2, 4, 0.25], np.float32)
+    model = save(folder, [helper.make_node("Sqrt", ["x"], ["y"])], [tensor("x", ["N"])], [tensor("y", None)])
+    check_kernels(path, "square root", model)
+    check_against(path, "square root", model, {"x": x}, np.sqrt(x.astype(np.float64)), folder)
+
+
 def check_refusals(folder):
     model = os.path.join(ROOT, "models", "digits", "digits.onnx")
     bad = os.path.join(folder, "bad.device")
@@ -358,6 +371,7 @@ def main():
         check_blocks(folder)
         check_bytes(folder)
         check_halves(folder)
+        check_roots(folder)
         for device in DEVICES:
             check_products(device, folder)
             check_operators(device, folder)
