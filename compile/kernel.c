@@ -43,12 +43,24 @@ uir_status uir_compile_devices_create(const uir_allocator *allocator, const char
     return UIR_STATUS_OK;
 }
 
+static bool has_name(const uir_device_vector *devices, uint32_t count, const char *name) {
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(devices->data[i]->name, name)) return true;
+    return false;
+}
+
 uir_status uir_compile_devices_add(uir_compile_devices *d, const char *text, size_t length, const char *file,
                                    uir_diagnostics *diagnostics, const uir_device **out_first) {
-    uint32_t first = d->devices.count;
-    UIR_TRY(uir_device_parse(text, length, file, &d->arena, diagnostics, &d->devices));
+    uir_device_vector all = {0}; /* the processor this runs on, whose description is no file's; then the file's own */
+    UIR_TRY(uir_vector_push(&d->arena, &all, d->devices.data[0]));
+    UIR_TRY(uir_device_parse(text, length, file, &d->arena, diagnostics, &all));
+    uint32_t own = all.count;
+    *out_first = all.data[1];
+    for (uint32_t i = 1; i < d->devices.count; i++)
+        if (!has_name(&all, own, d->devices.data[i]->name))
+            UIR_TRY(uir_vector_push(&d->arena, &all, d->devices.data[i]));
+    d->devices = all;
     d->list = (uir_device_list){d->devices.data, d->devices.count};
-    *out_first = d->devices.data[first];
     return UIR_STATUS_OK;
 }
 

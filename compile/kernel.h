@@ -12,7 +12,8 @@ typedef struct uir_compile_devices uir_compile_devices;
 /* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
 uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
-/* The devices of a description besides, of which `*out_first` is the first; their names are new ones. What is wrong
+/* The devices of a description besides, of which `*out_first` is the first, in place of what is there by their names,
+ * but for the processor's own. What is wrong
  * with the text is told by its line. */
 uir_status uir_compile_devices_add(uir_compile_devices *devices, const char *text, size_t length, const char *file,
                                    uir_diagnostics *diagnostics, const uir_device **out_first);

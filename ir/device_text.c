@@ -368,6 +368,10 @@ static uir_status parse_legal(device_parser *p) {
         return uir_tokenizer_error_at(p->tokens, &at,
                                       "a legal instruction says where its result goes (into SPACES) and who "
                                       "does it (on KINDS)");
+    if (row.pipe < 0 && p->device->pipe_count)
+        return uir_tokenizer_error_at(p->tokens, &at,
+                                      "a legal instruction of a device with pipes says which pipe does it (by PIPE): "
+                                      "what is by none is never waited for");
     for (uint32_t i = 0; i < names.count; i++) {
         row.iop = names.data[i];
         UIR_TRY(add_legal(p, row));

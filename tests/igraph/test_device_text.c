@@ -55,7 +55,7 @@ static void chips(void **state) {
         "form v = into c from c on k by P legal binary.add, binary.mul of f as v with same_space\n"
         "legal cast of f32 to f16 as v legal move of f into c from m on k by Q\n"
         "chip \"a\" {} chip \"b\" like \"a\" { groups 3 @s space c { capacity 128 @s } legal binary.add of f32 into m "
-        "from m on l\n"
+        "from m on l by Q\n"
         "without binary.mul without dtypes f16 } }";
     zoo z;
     uir_arena arena;
@@ -78,7 +78,7 @@ static void chips(void **state) {
     assert_int_equal(a->legal[3].pipe, 1);
     assert_int_equal(b->legal_count, 3); /* a cast to what is gone goes with it */
     assert_int_equal(b->legal[0].unit_kinds, 2);
-    assert_int_equal(b->legal[0].pipe, -1);
+    assert_int_equal(b->legal[0].pipe, 1);
     assert_string_equal(b->legal[1].iop, "binary.add");
     assert_int_equal(b->legal[1].dtypes, 1u << UIR_DTYPE_F32);
     assert_string_equal(b->legal[2].iop, "move");
@@ -126,6 +126,7 @@ static const struct {
     {HEAD "legal binary.add of f33 into m on k" TAIL, 2, "expected a dtype"},
     {HEAD "legal binary.add of f32 - f32 into m on k" TAIL, 2, "no dtype is left"},
     {HEAD "legal binary.add of f32 into m" TAIL, 2, "where its result goes"},
+    {HEAD "\nlegal binary.add of f32 into m on k" TAIL, 3, "says which pipe does it"},
     {HEAD "legal binary.add of f32 into n on k" TAIL, 2, "expected a space: m"},
     {HEAD "legal binary.add of f32 into m on k by Q" TAIL, 2, "expected a pipe: P"},
     {HEAD "legal binary.add of f32 into m on k with luck" TAIL, 2, "expected a constraint: last_contiguous"},

@@ -355,6 +355,12 @@ def check_refusals(folder):
         tell(done.returncode == code and said in done.stderr, f"{words}: {done.returncode}: {done.stderr[:300]}")
     done = run("uir-run", model, "--device", "cuda:sm_80", "--interpret", "--explain")
     tell(done.returncode == 0 and "by interpreter of cuda kernels" in done.stdout, f"digits: {done.stderr[:300]}")
+    own = os.path.join(folder, "own.device")
+    with open(os.path.join(ROOT, "backends", "ascend", "target", "ascend.device")) as text, open(own, "w") as out:
+        out.write(text.read().replace("groups 24 @cann", "groups 1 @cann"))
+    units = [json.loads(run("uir-run", model, *words, "--device", "ascend", "--interpret", "--plan", "--json").stdout)
+             ["machine"]["units"] for words in ((), ("--device-file", own))]
+    tell(units[0] > units[1], f"a file of a device of this build does not take its place: {units}")
     for option in ("--plan", "--profile"):
         done = run("uir-run", model, "--device", "ascend", "--interpret", option)
         tell(done.returncode == 0 and "modelled by the costs" in done.stdout and " dram" in done.stdout,
