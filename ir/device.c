@@ -76,19 +76,6 @@ static bool multiplies_right(const uir_device *device, uir_dtype sums, uir_dtype
     return false;
 }
 
-const uir_legal_row *uir_device_find_pair(const uir_device *device, uir_dtype sums, uir_dtype left, uir_dtype right) {
-    if (!uir_device_multiplies(device, sums, left, false)) return NULL;
-    for (uint32_t i = 0; i < device->legal_count; i++) {
-        const uir_legal_row *row = &device->legal[i];
-        uint32_t lefts = row->dtypes_other ? row->dtypes_other : row->dtypes;
-        if (!uir_legal_name_matches(row->iop, "mma") || !(row->dtypes >> sums & 1) || !(lefts >> left & 1)) continue;
-        bool takes = (uir_legal_row_get_right(row) >> right & 1) &&
-                     (left == right || !(row->constraints & UIR_LEGAL_EQUAL_OPERANDS));
-        return takes ? row : NULL;
-    }
-    return NULL;
-}
-
 /* ---- formats ---- */
 const char *uir_space_blocks_name(uir_space_blocks blocks) {
     static const char *const names[] = {
@@ -178,6 +165,13 @@ bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype f
                       uir_device_find_role(device, UIR_SPACE_RIGHT) >= 0;
     return is_right ? has_places && multiplies_right(device, sums, factor)
                     : uir_device_find_mma(device, sums, factor) != NULL;
+}
+
+const uir_legal_row *uir_device_find_pair(const uir_device *device, uir_dtype sums, uir_dtype left, uir_dtype right) {
+    const uir_legal_row *row = uir_device_find_mma(device, sums, left);
+    bool takes = row && (uir_legal_row_get_right(row) >> right & 1) &&
+                 (left == right || !(row->constraints & UIR_LEGAL_EQUAL_OPERANDS));
+    return takes ? row : NULL;
 }
 
 int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,

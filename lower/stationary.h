@@ -7,8 +7,9 @@
  * what each loads: for rows M, depth N and columns K in tiles m, n, k, MN + MNK/m with the left factor stationary,
  * KN + MNK/k with the right one, MNK (m + k) / (mk) with the sums.
  *
- * In: the product in numbers, the ways that its tiles go, the description with its costs. Out: of all that fits, what
- * takes the busiest unit the fewest cycles; of equals what moves the fewest bytes, then what fills the spaces most. */
+ * In: the product in numbers, the ways that its tiles go, the description with its costs. Out: of all that fits
+ * and takes the busiest unit little more than the fewest cycles, what loads the fewest bytes; of equals the fastest,
+ * then what fills the spaces most. */
 #ifndef UIR_LOWER_STATIONARY_H
 #define UIR_LOWER_STATIONARY_H
 

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -20,32 +19,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+from described import MODELS, ROOT, Suite, run, select
+
 DEVICES = ["ascend:910B1", "ascend:910A", "cuda:sm_90", "opencl", "cambricon", "null"]
 PORTED = os.path.join(ROOT, "docs", "lune.device")  # the made-up chip of docs/porting.md
 PIPES = ("ascend", "cambricon")  # whose pipes run apart
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
 SLOW = {"resnet50", "resnet50_fp16", "convnext_tiny", "efficientnet_b0", "unet_small", "yolo_tiny", "ppocr_det",
         "resnet18_qdq_int8", "deit_small"}  # minutes by the interpreter
-passed, failed, skipped = 0, 0, 0
-
-
-def tell(good, what):
-    global passed, failed
-    passed, failed = passed + good, failed + (not good)
-    if not good:
-        print("FAILED", what)
-
-
-def run(program, *words):
-    return subprocess.run([os.path.join(BIN, program), *words], capture_output=True, text=True, errors="replace")
-
-
-def select(device):
-    """The words that name a device, or a file of its own."""
-    return ("--device-file", device) if device.endswith(".device") else ("--device", device)
+suite = Suite()
+tell = suite.tell
 
 
 def compile_for(device, model):
@@ -368,7 +351,6 @@ def check_refusals(folder):
 
 
 def main():
-    global skipped
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--all", action="store_true")
     options = options.parse_args()
@@ -383,8 +365,7 @@ def main():
             check_operators(device, folder)
         names = FEW if not options.all else sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else []
         if not os.path.isdir(os.path.join(MODELS, FEW[0])):
-            print("skip: the models are not built: UIR_MODELS")
-            skipped += 1
+            suite.skip("the models are not built: UIR_MODELS")
             names = []
         for device in DEVICES if not options.all else [*DEVICES, "ascend:910B3", "ascend:310P3", "cuda:sm_80",
                                                        "cambricon:MLU370"]:
@@ -398,8 +379,7 @@ def main():
         check_operators(PORTED, folder)
         for name in ("minilm_l6", "mobilenet_v2") if names else ():
             check_model(PORTED, name, True)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed != 0
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -21,9 +20,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+from described import MODELS, ROOT, Suite, run, select
+
 DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
 ASCEND = os.path.join(ROOT, "backends", "ascend", "target", "ascend.device")
 # By device: the half types that it multiplies, of which factors; whether there is `mma` of f32; what auto takes.
@@ -36,22 +34,8 @@ DEVICES = {
     "vm": (("f16", "bf16"), "weights", True, "f32"),
 }
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "llama_tiny_op23", "espcn"]
-passed, failed, skipped = 0, 0, 0
-
-
-def tell(good, what):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print("FAILED", what)
-
-
-def run(program, *words):
-    return subprocess.run([os.path.join(BIN, program), *words], capture_output=True, text=True, errors="replace")
-
-
-def select(device):
-    return ("--device-file", device) if device.endswith(".device") else ("--device", device)
+suite = Suite()
+tell = suite.tell
 
 
 def how(device):
@@ -309,8 +293,7 @@ def main():
             for name, model in models(FEW).items() if options.all else ():
                 if name != "digits":
                     check_model(device, name, model, precision)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -10,42 +10,26 @@ of an hour.
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lower"))
+from described import MODELS, ROOT, Suite, run, select
+
+LUNE = os.path.join(ROOT, "docs", "lune.device")
 DEVICES = {  # and their models where not all are asked for
     "null": ["lstm_classifier", "silero_vad"],
-    "docs/lune.device": ["lstm_classifier", "silero_vad", "minilm_l6"],
+    LUNE: ["lstm_classifier", "silero_vad", "minilm_l6"],
     "ascend:910B1": ["lstm_classifier"],
     "cuda:sm_90": ["lstm_classifier"],
     "opencl": ["lstm_classifier"],
     "cambricon": ["lstm_classifier"],
 }
-passed, failed, skipped = 0, 0, 0
-
-
-def tell(good, what):
-    global passed, failed
-    passed, failed = passed + good, failed + (not good)
-    if not good:
-        print("FAILED", what)
-
-
-def run(program, *words):
-    return subprocess.run([os.path.join(BIN, program), *words], capture_output=True, text=True, errors="replace",
-                          cwd=ROOT)
-
-
-def select(device):
-    return ["--device-file", device] if device.endswith(".device") else ["--device", device]
+suite = Suite()
+tell = suite.tell
 
 
 def check_model(device, name, sizes, folder):
-    global passed, failed, skipped
     model = os.path.join(MODELS, name, "model.onnx")
     kernels = os.path.join(folder, "kernels.txt")
     done = run("uir-opt", model, *select(device), "--after", "igraph", "-o", kernels)
@@ -57,14 +41,14 @@ def check_model(device, name, sizes, folder):
     tell(counts is not None and done.returncode == 0,
          f"{device}: {name}: {done.stdout[-600:]}{done.stderr[-300:]}")
     if counts:
-        passed, failed, skipped = (a + int(b) for a, b in zip((passed, failed, skipped), counts.groups()))
+        suite.add(*map(int, counts.groups()))
 
 
 def check_words():
     model = os.path.join(MODELS, "lstm_classifier", "model.onnx")
-    done = run("uir-opt", model, "--device-file", "docs/lune.device", "--after", "emit")
+    done = run("uir-opt", model, "--device-file", LUNE, "--after", "emit")
     tell(done.returncode != 0 and "docs/porting.md" in done.stderr, f"no emitter: {done.stderr[:300]}")
-    done = run("uir-opt", model, "--device-file", "docs/lune.device", "--after", "emit", "--emitter", "null")
+    done = run("uir-opt", model, "--device-file", LUNE, "--after", "emit", "--emitter", "null")
     tell(done.returncode == 0 and "mma(t_f32, VIEW(" in done.stdout, f"emitter null: {done.stderr[:300]}")
     done = run("uir-opt", model, "--after", "emit", "--emitter", "nulls")
     tell(done.returncode != 0 and "nulls" in done.stderr and "--list" in done.stderr, f"nulls: {done.stderr[:300]}")
@@ -75,17 +59,15 @@ def main():
     parser.add_argument("--all", action="store_true")
     every = parser.parse_args().all
     if not os.path.isdir(MODELS):
-        print(f"skip: no models in {MODELS}; script/models makes them")
-        print("0 passed, 0 failed, 1 skipped")
-        return 0
+        suite.skip(f"no models in {MODELS}: script/test writes them out")
+        return suite.end()
     check_words()
     with tempfile.TemporaryDirectory() as folder:
         for device, few in DEVICES.items():
             for name in sorted(os.listdir(MODELS)) if every else few:
                 if os.path.exists(os.path.join(MODELS, name, "model.onnx")):
                     check_model(device, name, 3 if every else 1, folder)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed != 0
+    return suite.end()
 
 
 if __name__ == "__main__":
