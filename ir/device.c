@@ -126,11 +126,15 @@ int64_t uir_device_multiply_adds(const uir_device *device) {
     return device->multiply_adds_per_cycle ? device->multiply_adds_per_cycle : 1;
 }
 
-double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double bytes) {
+double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double elements,
+                              double bytes) {
+    static const uir_legal_row unknown = {0};
     uint32_t a = device->spaces[from].bytes_per_cycle, b = device->spaces[to].bytes_per_cycle;
-    uint32_t rate = row && row->bytes_per_cycle ? row->bytes_per_cycle : a && b && b < a ? b : a ? a : b;
-    if (!rate) rate = device->vector_bytes ? device->vector_bytes : 1;
-    return bytes / rate + (row ? row->latency : 0);
+    if (!row) row = &unknown;
+    if (row->cycles_per_element) return elements * row->cycles_per_element + row->latency;
+    double rate = row->bytes_per_cycle ? row->bytes_per_cycle : a && b && b < a ? b : a ? a : b;
+    if (rate == 0) rate = (double)(device->vector_bytes ? device->vector_bytes : 1) / (row->cycles ? row->cycles : 1);
+    return bytes / rate + row->latency;
 }
 
 int64_t uir_device_count_units(const uir_device *device, uint32_t kind) {

@@ -65,8 +65,9 @@ typedef struct uir_legal_row {
     uint32_t dtypes_other;   /* cast: bit per dtype cast to; mma: bit per dtype of a and b; 0: those in `dtypes` */
     uint32_t dtypes_right;   /* mma: bit per dtype of b; 0: as of a */
     /* What it costs, in cycles of its pipe; 0: not known. `cycles` for each vector of its longest operand, of mma for
-     * each block; of a move by its bytes instead. `latency` more for each that is begun. */
-    uint32_t cycles, latency, bytes_per_cycle;
+     * each block; of a move by its bytes instead; where elements are taken one at a time, for each of them. `latency`
+     * more for each that is begun. */
+    uint32_t cycles, cycles_per_element, latency, bytes_per_cycle;
 } uir_legal_row;
 
 enum {
@@ -78,7 +79,7 @@ enum {
     UIR_LEGAL_NO_BROADCAST = 1u << 5,
     UIR_LEGAL_EQUAL_OPERANDS = 1u << 6, /* mma: a and b have one dtype */
     UIR_LEGAL_SAME_FORMAT = 1u << 7,    /* of two on the chip: the same slice of the same layout: no order is changed */
-    UIR_LEGAL_IN_PIECES = 1u << 8, /* rows on the chip lie in pieces of whole alignments, each side by side */
+    UIR_LEGAL_IN_PIECES = 1u << 8,      /* rows on the chip lie in pieces of whole alignments, each side by side */
 };
 
 typedef struct uir_device {
@@ -152,9 +153,10 @@ uint32_t uir_legal_row_get_right(const uir_legal_row *row);
 /* The row by which some kind of unit moves elements between two spaces, or multiplies; NULL: none does. */
 const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dtype, int from, int to);
 const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor);
-/* Of a move of so many bytes: by its row (NULL: nothing is known of it), else by the slower of its spaces, else a
- * vector a cycle. */
-double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double bytes);
+/* Of a move of so many elements, and bytes: by its row (NULL: nothing is known of it), else by the slower of its
+ * spaces, else a vector a cycle. */
+double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double elements,
+                              double bytes);
 /* Units of a kind that the device has in all; 0: the description does not say. */
 int64_t uir_device_count_units(const uir_device *device, uint32_t kind);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,

@@ -304,9 +304,9 @@ static void take_form(uir_legal_row *row, const uir_legal_row *form) {
     row->unit_kinds |= form->unit_kinds;
     row->constraints |= form->constraints;
     if (form->pipe >= 0) row->pipe = form->pipe;
-    if (form->cycles) row->cycles = form->cycles;
-    if (form->latency) row->latency = form->latency;
-    if (form->bytes_per_cycle) row->bytes_per_cycle = form->bytes_per_cycle;
+#define UIR_LEGAL_NUMBER(word, type, member, least, most)                                                              \
+    if (form->member) row->member = form->member;
+#include "ir/device.def"
 }
 
 /* Where an instruction's operands are, whose it is, what it wants, and what it costs. */

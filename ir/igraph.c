@@ -148,13 +148,19 @@ uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer) 
     return pointer->element_span.id ? UIR_STATUS_OK : UIR_STATUS_INVALID_ARGUMENT;
 }
 
-uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer) {
+uir_dim uir_igraph_instance_bytes(const uir_igraph *igraph, uint32_t pointer) {
     const uir_ipointer *p = &igraph->pointers.data[pointer];
     uir_dims *dims = igraph->dims;
     uir_dim span = uir_dim_max(dims, p->element_span, uir_dim_const(dims, 0));
-    uint32_t bits = uir_dtype_bits(p->dtype), instances = p->instances ? p->instances : 1;
-    if (bits >= 8) return uir_dim_mul(dims, span, uir_dim_const(dims, (int64_t)(bits / 8) * instances));
+    uint32_t bits = uir_dtype_bits(p->dtype);
+    if (bits >= 8) return uir_dim_mul(dims, span, uir_dim_const(dims, bits / 8));
     return uir_dim_ceildiv(dims, uir_dim_mul(dims, span, uir_dim_const(dims, bits)), uir_dim_const(dims, 8));
+}
+
+uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer) {
+    uint32_t instances = igraph->pointers.data[pointer].instances;
+    uir_dim bytes = uir_igraph_instance_bytes(igraph, pointer);
+    return instances > 1 ? uir_dim_mul(igraph->dims, bytes, uir_dim_const(igraph->dims, instances)) : bytes;
 }
 
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice) {

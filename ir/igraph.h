@@ -227,7 +227,8 @@ static inline uint32_t uir_igraph_place(const uir_igraph *igraph, uint32_t point
 static inline bool uir_igraph_share_place(const uir_igraph *igraph, uint32_t a, uint32_t b) {
     return a != b && uir_igraph_place(igraph, a) == uir_igraph_place(igraph, b);
 }
-/* Bytes of all instances of a pointer; none when they overflow. */
+/* Bytes of one instance of a pointer, and of all; none when they overflow. */
+uir_dim uir_igraph_instance_bytes(const uir_igraph *igraph, uint32_t pointer);
 uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer);
 /* A slice of the whole pointer. */
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);

@@ -146,20 +146,22 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
     const uir_legal_row *row = in->legal_row < d->legal_count ? &d->legal[in->legal_row] : &unknown;
     uint32_t pipe = row->pipe >= 0 ? (uint32_t)row->pipe : 0;
     uint64_t longest;
-    double cycles, steps, each = row->cycles ? row->cycles : 1;
+    uint32_t bits = uir_dtype_bits(in->dtype);
+    double cycles, steps, elements, each = row->cycles ? row->cycles : 1;
     UIR_TRY(count_operands(w, in, op, &longest));
+    elements = (double)longest * 8 / (bits ? bits : 8);
     if (op->family == UIR_IOP_FAMILY_MOVE) {
         uint32_t to = space_of(w, &in->slices[0]), from = in->slice_count > 1 ? space_of(w, &in->slices[1]) : to;
         w->out->moved[from][to] += longest;
-        cycles = uir_device_move_cycles(d, row, (int)from, (int)to, (double)longest);
+        cycles = uir_device_move_cycles(d, row, (int)from, (int)to, elements, (double)longest);
     } else if (op->family == UIR_IOP_FAMILY_MMA) {
         UIR_TRY(count_operations(w, in, op));
         UIR_TRY(count_mma_blocks(w, in, &steps));
         cycles = steps * each + row->latency;
     } else {
         UIR_TRY(count_operations(w, in, op));
-        cycles =
-            (double)((longest + d->vector_bytes - 1) / (d->vector_bytes ? d->vector_bytes : 1)) * each + row->latency;
+        steps = (double)((longest + d->vector_bytes - 1) / (d->vector_bytes ? d->vector_bytes : 1));
+        cycles = (row->cycles_per_element ? elements * row->cycles_per_element : steps * each) + row->latency;
     }
     double begin = w->free_at[pipe] > w->not_before[pipe] ? w->free_at[pipe] : w->not_before[pipe];
     w->free_at[pipe] = begin + cycles;

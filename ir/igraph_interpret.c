@@ -53,9 +53,10 @@ static const istorage *imachine_storage(const imachine *machine, const iunit *un
                                                                              : &machine->group.storage[pointer];
 }
 
-static void poison(const istorage *storage, int64_t instance) {
+static void poison(const istorage *storage, int64_t first, int64_t instances) {
     if (storage->span)
-        memset(storage->shadow + instance * storage->span, 0, (size_t)storage->span * sizeof *storage->shadow);
+        memset(storage->shadow + first * storage->span, 0,
+               (size_t)storage->span * (size_t)instances * sizeof *storage->shadow);
 }
 
 /* ---- slices ---- */
@@ -264,11 +265,11 @@ static uir_status take_place(imachine *machine, const iunit *unit, uint32_t poin
     const istorage *lost = &storage[before - 1];
     if (of_unit && lost->latest > unit->sequence)
         UIR_TRY(tell_order(machine, "%%%s: its place is taken after a later instruction has used what lay there", p));
-    for (int64_t e = 0; e < lost->span; e++)
+    for (int64_t e = 0; e < lost->span * lost->instances; e++)
         if (is_race(machine, unit, lost->shadow[e].writer) || is_race(machine, unit, lost->shadow[e].reader))
             return uir_imachine_fail(machine, "%%%s: a unit writes where another unit uses %%%s with no sync between",
                                      p->name, g->pointers.data[before - 1].name);
-    poison(lost, 0);
+    poison(lost, 0, lost->instances);
     return UIR_STATUS_OK;
 }
 
@@ -398,7 +399,7 @@ static void end_run(imachine *machine, iunit *unit, const uir_iitem *item) {
     for (uint32_t i = 0; i < item->dead_count; i++) {
         const istorage *storage = imachine_storage(machine, unit, item->dead[i]);
         uint32_t loop = machine->igraph->pointers.data[item->dead[i]].by_loop;
-        poison(storage, loop == NONE ? 0 : unit->values[loop] % storage->instances);
+        poison(storage, loop == NONE ? 0 : unit->values[loop] % storage->instances, 1);
     }
 }
 

@@ -191,7 +191,8 @@ bool uir_iorder_find_turn(const uir_iorder *o, const uir_iorder_use *later, cons
     while (block != NONE && !(o->blocks.data[block].is_loop && uir_iorder_holds(o, block, later->step)))
         block = o->blocks.data[block].parent;
     if (block == NONE) return false;
-    bool owner = p->by_loop != NONE && o->igraph->items.data[o->blocks.data[block].item].symbol == p->by_loop;
+    bool owner = p->by_loop != NONE && later->pointer == earlier->pointer && /* another in its place lies across them */
+                 o->igraph->items.data[o->blocks.data[block].item].symbol == p->by_loop;
     *out_loop = block;
     *out_distance = owner ? p->instances : 1;
     return true;

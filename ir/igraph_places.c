@@ -37,7 +37,7 @@ typedef struct buffer {
     uint32_t written; /* the last of those that hold here */
     uint32_t kept;    /* loops that no value crosses an iteration of: as many from outside as are around each read */
     uint32_t first, last;
-    uir_dim bytes;
+    uir_dim bytes;      /* of one instance */
     uint32_t next_over; /* of its place */
 } buffer;
 
@@ -214,9 +214,13 @@ static uint32_t common_loops(const places *p, const buffer *b) {
     return depth_of(p, loop);
 }
 
-static void find_life(const places *p, buffer *b) {
-    uint32_t depth = common_loops(p, b);
+static void find_life(const places *p, uint32_t index) {
+    buffer *b = &p->buffers[index];
+    uint32_t depth = common_loops(p, b), by_loop = p->g->pointers.data[index].by_loop;
     if (b->kept < depth) depth = b->kept;
+    for (uint32_t l = 0; by_loop != NONE && l < p->loops.count;
+         l++) /* several instances are alive in all of the loop */
+        if (p->loops.data[l].symbol == by_loop && p->loops.data[l].depth <= depth) depth = p->loops.data[l].depth - 1;
     b->first = NONE;
     b->last = 0;
     for (uint32_t t = b->touches; t != NONE; t = p->touches.data[t].next) {
@@ -230,16 +234,25 @@ static void find_life(const places *p, buffer *b) {
 }
 
 /* ---- places ---- */
-/* A buffer of `a` bytes fits a place of `b`, for all sizes: told in ways that the verifier can follow. */
+static int64_t round_up(int64_t bytes, int64_t alignment) {
+    return alignment > 1 ? (bytes + alignment - 1) / alignment * alignment : bytes;
+}
+
+/* Buffer `a` fits the place of `b`, for all sizes and with all its instances: told in ways that the verifier can
+ * follow. */
 static bool fits(const places *p, uint32_t a, uint32_t b) {
     const uir_ipointer *small = &p->g->pointers.data[a], *large = &p->g->pointers.data[b];
-    int64_t low, most, least, high;
-    if (uir_dim_equal(p->buffers[a].bytes, p->buffers[b].bytes)) return true;
-    if (uir_dim_equal(small->element_span, large->element_span))
-        return uir_dtype_bits(small->dtype) <= uir_dtype_bits(large->dtype);
+    int64_t alignment = p->g->device->spaces[small->space].alignment, low, most, least, high;
     uir_dim_bounds(p->g->dims, p->buffers[a].bytes, &low, &most);
     uir_dim_bounds(p->g->dims, p->buffers[b].bytes, &least, &high);
-    return most <= least;
+    if (small->instances <= large->instances) {
+        if (uir_dim_equal(p->buffers[a].bytes, p->buffers[b].bytes)) return true;
+        if (uir_dim_equal(small->element_span, large->element_span))
+            return uir_dtype_bits(small->dtype) <= uir_dtype_bits(large->dtype);
+        if (most <= least) return true;
+    }
+    return most < INT32_MAX && least < INT32_MAX && most * small->instances <= least * large->instances &&
+           round_up(most, alignment) * small->instances <= round_up(least, alignment) * large->instances;
 }
 
 static bool lives_with(const places *p, const buffer *b, uint32_t place) {
@@ -257,9 +270,9 @@ static uint32_t find_place(const places *p, uint32_t index) {
         if (!place->shared || g->pointers.data[i].over != NONE || place->touches == NONE ||
             g->pointers.data[i].space != g->pointers.data[index].space || lives_with(p, &p->buffers[index], i))
             continue;
-        if (uir_dim_equal(place->bytes, p->buffers[index].bytes)) return i;
-        bool holds = fits(p, index, i);
-        if (!holds && !fits(p, i, index)) continue;
+        bool holds = fits(p, index, i), held = fits(p, i, index);
+        if (holds && held) return i;
+        if (!holds && !held) continue;
         if (best == NONE ||
             (holds ? !fits(p, index, best) || fits(p, i, best) : !fits(p, index, best) && fits(p, best, i)))
             best = i;
@@ -282,7 +295,7 @@ static bool may_share(const uir_igraph *g, uint32_t index) {
     const uir_ipointer *p = &g->pointers.data[index];
     const uir_space *space = &g->device->spaces[p->space];
     int64_t elements;
-    return p->role == UIR_IPOINTER_LOCAL && p->over == NONE && p->by_loop == NONE && space->scope == UIR_SCOPE_UNIT &&
+    return p->role == UIR_IPOINTER_LOCAL && p->over == NONE && space->scope == UIR_SCOPE_UNIT &&
            !(space->roles & UIR_SPACE_REGISTERS) &&
            !(uir_dim_is_const(g->dims, p->element_span, &elements) && elements <= 1);
 }
@@ -298,7 +311,7 @@ static uir_status look(places *p) {
                                  .touches = NONE,
                                  .written = NONE,
                                  .kept = NONE,
-                                 .bytes = uir_igraph_pointer_bytes(g, i),
+                                 .bytes = uir_igraph_instance_bytes(g, i),
                                  .next_over = NONE};
         if (!p->buffers[i].bytes.id) return UIR_STATUS_INVALID_ARGUMENT;
     }
@@ -315,7 +328,7 @@ static uir_status look(places *p) {
 static uir_status share(places *p) {
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
         if (!p->buffers[i].shared || p->buffers[i].touches == NONE) continue;
-        find_life(p, &p->buffers[i]);
+        find_life(p, i);
         uint32_t place = find_place(p, i);
         if (place != NONE) join(p, i, place);
     }
@@ -331,7 +344,7 @@ static uint32_t common_loop(const places *p, const buffer *b) {
 /* The loop by which the buffer may have two instances; NONE: it may not. */
 static uint32_t doubling_loop(const places *p, uint32_t index) {
     const buffer *b = &p->buffers[index];
-    if (!b->shared || !b->moved || b->touches == NONE) return NONE;
+    if (!b->shared || !b->moved || b->touches == NONE || p->g->pointers.data[index].by_loop != NONE) return NONE;
     uint32_t loop = common_loop(p, b);
     return loop == NONE || b->kept < depth_of(p, loop) ? NONE : loop;
 }
@@ -353,7 +366,7 @@ static uir_status give_all(places *p) {
 static int64_t most_bytes(const places *p, uint32_t index) {
     int64_t alignment = p->g->device->spaces[p->g->pointers.data[index].space].alignment, least, most;
     uir_dim_bounds(p->g->dims, p->buffers[index].bytes, &least, &most);
-    return most < INT64_MAX / 4 ? (most + alignment - 1) / alignment * alignment : -1;
+    return most < INT64_MAX / 4 ? round_up(most, alignment) : -1;
 }
 
 /* Bytes of a space that are not taken; -1: not known. */

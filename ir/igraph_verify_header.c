@@ -162,21 +162,32 @@ static void check_tie(uir_iverifier *v, const uir_ipointer *p) {
             p->name, other->name);
 }
 
+static uir_term buffer_bytes(uir_iverifier *v, uint32_t index);
+
+/* With all its instances, each of which begins where the space's alignment lets it. */
+static bool has_room_in(uir_iverifier *v, uint32_t index, uint32_t place) {
+    uir_terms *t = &v->terms;
+    const uir_igraph *g = v->g;
+    return (uir_iverify_pointer(v, index)->instances <= uir_iverify_pointer(v, place)->instances &&
+            uir_term_prove_le(t, uir_term_of_dim(t, uir_igraph_instance_bytes(g, index)),
+                              uir_term_of_dim(t, uir_igraph_instance_bytes(g, place)))) ||
+           (uir_term_prove_le(t, uir_term_of_dim(t, uir_igraph_pointer_bytes(g, index)),
+                              uir_term_of_dim(t, uir_igraph_pointer_bytes(g, place))) &&
+            uir_term_prove_le(t, buffer_bytes(v, index), buffer_bytes(v, place)));
+}
+
 /* A place is one buffer's, and holds all that lie there. */
 static void check_place(uir_iverifier *v, uint32_t index) {
-    uir_terms *t = &v->terms;
     const uir_ipointer *p = uir_iverify_pointer(v, index), *owner = uir_iverify_pointer(v, p->over);
     if (p->over == index || owner->over != UINT32_MAX || p->role != UIR_IPOINTER_LOCAL || owner->role != p->role ||
-        p->space != owner->space || p->by_loop != UINT32_MAX || owner->by_loop != UINT32_MAX) {
+        p->space != owner->space) {
         uir_iverify_report(v, p->line,
-                           "%%%s cannot lie over %%%s: that takes two local buffers of one space without instances, of "
-                           "which the other has a place of its own",
+                           "%%%s cannot lie over %%%s: that takes two local buffers of one space, of which the other "
+                           "has a place of its own",
                            p->name, owner->name);
         return;
     }
-    uir_term bytes = uir_term_of_dim(t, uir_igraph_pointer_bytes(v->g, index)),
-             place = uir_term_of_dim(t, uir_igraph_pointer_bytes(v->g, p->over));
-    if (!uir_term_prove_le(t, bytes, place))
+    if (!has_room_in(v, index, p->over))
         uir_iverify_report(v, p->line, "%%%s lies over %%%s, which cannot be proved to be as large", p->name,
                            owner->name);
 }

@@ -107,6 +107,7 @@ typedef struct uir_kernel {
     uint32_t in_scope_count;
     uir_kernel_pointer *pointers; /* per tensor */
     uir_vector(uir_kernel_memory) memories;
+    uint32_t first_memory;           /* of those that may be taken again */
     uir_vector(uir_condition) given; /* hold where the walk is; of the graph */
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;

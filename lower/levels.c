@@ -63,8 +63,9 @@ static bool is_stored_factor(product *p, uint32_t which, uint32_t id) {
     return uir_device_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
 }
 
-/* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are. */
-enum { UNKNOWN_AXIS = 128, UNKNOWN = 1024, FEW = 8 };
+/* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are; rows that are few are
+ * at most so many. Below FEW channels a convolution is none for the multiplier. */
+enum { UNKNOWN_AXIS = 16, UNKNOWN = 1024, FEW_ROWS = 64, FEW = 2 };
 
 static int64_t guess(const product *p, uir_dim extent, int64_t unknown) {
     int64_t low, high;
@@ -216,7 +217,7 @@ static void pose(product *p) {
     q->dtypes[UIR_TILE_LEFT] = p->dtypes[0], q->dtypes[UIR_TILE_RIGHT] = p->dtypes[1];
     q->dtypes[UIR_TILE_SUMS] = p->sum_dtype;
     for (uint32_t i = 0; i < SIDES; i++) {
-        int64_t extent = guess(p, p->sides[i].extent, UNKNOWN);
+        int64_t extent = guess(p, p->sides[i].extent, i == ROWS && p->t->few ? FEW_ROWS : UNKNOWN);
         q->blocks[i] = block_of(p, i);
         q->extents[i] = extent > 0 ? extent : 1;
     }
@@ -260,6 +261,18 @@ static void say_chosen(const product *p, uir_parameters *out) {
                             .tiles = {{c->tiles[ROWS], c->tiles[COLUMNS], cycles < 1e18 ? (int64_t)cycles : 0}}};
 }
 
+/* Tiles for few rows are no good for many: where only the run knows there are two variants. */
+static uir_status tell_few(product *p) {
+    uir_tactic *t = p->t;
+    int64_t low, high;
+    uir_dim_bounds(t->f->dims, p->sides[ROWS].extent, &low, &high);
+    if (low == high || high <= FEW_ROWS || low > FEW_ROWS) return UIR_STATUS_OK;
+    t->unknown_rows = true;
+    if (!t->few) return UIR_STATUS_OK;
+    uir_condition is_few = {UIR_RELATION_LE, p->sides[ROWS].extent, uir_tactic_number(t, FEW_ROWS)};
+    return uir_vector_push(&t->f->arena, &t->f->requires_, is_few);
+}
+
 /* By the record where the function has one product and that is given; else by the solver. `out_fits`: something fits.
  */
 static uir_status choose_tiles(product *p, uir_parameter_choice *choice, bool *out_fits) {
@@ -268,6 +281,7 @@ static uir_status choose_tiles(product *p, uir_parameter_choice *choice, bool *o
     if (is_given) UIR_TRY(take_given(p, &choice->given));
     *out_fits = is_given || uir_product_solve(&p->problem, &p->choice);
     if (!*out_fits) return UIR_STATUS_OK;
+    UIR_TRY(tell_few(p));
     if (choice) say_chosen(p, &choice->chosen);
     for (uint32_t i = 0; i < SIDES; i++) {
         side *s = &p->sides[i];
@@ -557,7 +571,7 @@ uir_status uir_tactic_schedule_products(uir_tactic *t) {
     for (uint32_t i = 0; i < count; i++) {
         bool fits;
         if (!find_product(t, blocks[i], &p)) continue;
-        UIR_TRY(choose_tiles(&p, products == 1 ? t->choice : NULL, &fits));
+        UIR_TRY(choose_tiles(&p, products == 1 && !t->few ? t->choice : NULL, &fits));
         if (!fits) continue; /* it is a sum like others */
         if (t->store_count == UIR_TACTIC_PARTED) return UIR_STATUS_UNSUPPORTED;
         UIR_TRY(schedule_product(&p));

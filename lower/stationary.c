@@ -120,7 +120,7 @@ static void add_moves(const uir_product_problem *p, uint32_t tile, int from, int
     uir_dtype dtype = p->dtypes[tile];
     const uir_legal_row *row = uir_device_find_move(p->device, dtype, from, to);
     double bytes = elements * (double)(uir_dtype_bits(dtype) / 8);
-    add_cycles(cycles, row ? row->pipe : 0, times * uir_device_move_cycles(p->device, row, from, to, bytes));
+    add_cycles(cycles, row ? row->pipe : 0, times * uir_device_move_cycles(p->device, row, from, to, elements, bytes));
 }
 
 /* A factor: what stays goes the first part of its way once, all else the whole way in each step. */

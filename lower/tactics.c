@@ -216,6 +216,7 @@ typedef struct variant {
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
     bool always;
+    bool few, unknown_rows; /* as of uir_tactic */
     int64_t lanes;
 } variant;
 
@@ -227,6 +228,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
                     .choice = v->choice,
                     .diagnostics = diagnostics,
                     .stream = v->stream,
+                    .few = v->few,
                     .lanes = v->lanes,
                     .column = v->lanes < UIR_TACTIC_COLUMN ? v->lanes : UIR_TACTIC_COLUMN,
                     .segment = UIR_LOOP_NONE};
@@ -235,6 +237,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
         status = uir_tactic_inline_widenings(&t);
         if (status == UIR_STATUS_OK) status = uir_tactic_schedule_products(&t);
+        v->unknown_rows = t.unknown_rows;
         v->reduces = t.reduces = has_reduction(&t);
         if (status == UIR_STATUS_OK)
             status = t.products  ? schedule_segments(&t, &v->reduces)
@@ -292,14 +295,27 @@ static uir_status schedule_fitting(variant *v, uir_diagnostics *diagnostics, uir
     }
 }
 
+/* Before the variants from `first` on, one whose products have few rows. */
+static uir_status schedule_few(variant few, uint32_t first, uir_diagnostics *diagnostics, uir_loop_list *out) {
+    few.few = true;
+    few.choice = NULL;
+    UIR_TRY(schedule_fitting(&few, diagnostics, out));
+    uir_loop_variant made = out->variants[out->count - 1];
+    memmove(&out->variants[first + 1], &out->variants[first], (out->count - 1 - first) * sizeof made);
+    out->variants[first] = made;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
                              uir_diagnostics *diagnostics, uir_loop_list *out) {
     variant rows = {.naive = f, .device = device, .choice = choice}, stream = rows;
     uint32_t first = out->count;
     stream.stream = true;
     UIR_TRY(schedule_fitting(&rows, diagnostics, out));
-    if (!rows.reduces || (rows.fits && rows.always && !has_long_rows(out->variants[first].function, rows.lanes)))
-        return UIR_STATUS_OK;
-    if (!rows.fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
-    return schedule_fitting(&stream, diagnostics, out);
+    bool whole =
+        !rows.reduces || (rows.fits && rows.always && !has_long_rows(out->variants[first].function, rows.lanes));
+    if (!whole && !rows.fits)
+        uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
+    if (!whole) UIR_TRY(schedule_fitting(&stream, diagnostics, out));
+    return rows.fits && rows.unknown_rows ? schedule_few(rows, first, diagnostics, out) : UIR_STATUS_OK;
 }

@@ -206,6 +206,15 @@ static bool has_windows_along(const uir_tactic *t, uint32_t axis) {
     return false;
 }
 
+/* Nests beside the anchor's, under loops that they have in common. */
+static uir_status vectorise_beside(uir_tactic *t, uint32_t loop) {
+    uint32_t top = uir_tactic_top_of(t, loop), blocks[MOST_BLOCKS];
+    uint32_t count = top == loop ? 0 : uir_schedule_blocks(t->s, top, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (!uir_tactic_is_under(t, blocks[i], loop)) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
+    return UIR_STATUS_OK;
+}
+
 static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
     uint32_t loops[MOST_LOOPS], all = uir_schedule_loops(t->s, anchor, loops, MOST_LOOPS), spatial[MOST_LOOPS];
     uint32_t count = spatial_loops(t, anchor, spatial), loop = UIR_LOOP_NONE, lane = UIR_LOOP_NONE;
@@ -266,6 +275,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
         if (along != UIR_LOOP_NONE) UIR_TRY(uir_tactic_asked(uir_tactic_vectorise(t, along), &done));
     }
+    if (loop != UIR_LOOP_NONE) UIR_TRY(vectorise_beside(t, loop));
     if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(uir_tactic_cache_operands(t, loop));
     return UIR_STATUS_OK;
 }

@@ -8,7 +8,8 @@
 enum {
     MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
-    ROWS = 64,    /* rows of an index of the parallel axis, at most */
+    ROWS = 64,         /* rows of an index of the parallel axis, at most */
+    MOST_ROWS = 65536, /* where each unit has an index */
     SHARING = 32, /* and at least, where all rows read something alike: what it costs to read is little beside them */
     CHEAP = 3,    /* instructions that are computed again rather than kept */
 };
@@ -159,11 +160,30 @@ uir_dim uir_tactic_number(const uir_tactic *t, int64_t value) {
     return uir_dim_const(t->f->dims, value);
 }
 
+uir_dim uir_tactic_product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count) {
+    uir_dim product = uir_tactic_number(t, 1);
+    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, uir_tactic_at(t, loops[i])->extent);
+    return product;
+}
+
+/* The tile whose value is told by `of`, which only the run knows: the one that there is, or a new one. */
+static uir_status take_tile(uir_tactic *t, uir_dim of, int64_t most, uir_dim value, uir_dim *out_factor) {
+    uint32_t tile;
+    for (uint32_t i = 0; i < t->tile_count; i++) {
+        *out_factor = t->tile[i];
+        if (uir_dim_equal(t->tile_of[i], of)) return UIR_STATUS_OK;
+    }
+    if (t->tile_count == 8) return UIR_STATUS_UNSUPPORTED;
+    UIR_TRY(add_tile(t, most, out_factor, &tile));
+    t->tile_of[t->tile_count] = of;
+    t->tile[t->tile_count++] = *out_factor;
+    return add_candidate(t, tile, value);
+}
+
 /* Rows of an index of the parallel axis: so many that there is enough to do, and not so many that units are idle. */
 static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_factor) {
     uir_dims *dims = t->f->dims;
     int64_t value;
-    uint32_t tile;
     int64_t least_rows = t->shares ? SHARING : 1;
     if (uir_dim_is_const(dims, row_elements, &value)) {
         int64_t rows = value >= UIR_TACTIC_TILE ? 1 : UIR_TACTIC_TILE / (value < 1 ? 1 : value);
@@ -171,24 +191,30 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
         *out_factor = uir_tactic_number(t, rows > ROWS ? ROWS : rows);
         return UIR_STATUS_OK;
     }
-    for (uint32_t i = 0; i < t->tile_count; i++) {
-        *out_factor = t->tile[i];
-        if (uir_dim_equal(t->tile_of[i], row_elements)) return UIR_STATUS_OK;
-    }
-    if (t->tile_count == 8) return UIR_STATUS_UNSUPPORTED;
-    UIR_TRY(add_tile(t, ROWS, out_factor, &tile));
-    t->tile_of[t->tile_count] = row_elements;
-    t->tile[t->tile_count++] = *out_factor;
     uir_dim least = uir_dim_max(dims, row_elements, uir_tactic_number(t, UIR_TACTIC_TILE / ROWS));
-    return add_candidate(t, tile,
-                         uir_dim_max(dims, uir_tactic_number(t, least_rows),
-                                     uir_dim_floordiv(dims, uir_tactic_number(t, UIR_TACTIC_TILE), least)));
+    return take_tile(t, row_elements, ROWS,
+                     uir_dim_max(dims, uir_tactic_number(t, least_rows),
+                                 uir_dim_floordiv(dims, uir_tactic_number(t, UIR_TACTIC_TILE), least)),
+                     out_factor);
 }
 
-uir_dim uir_tactic_product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count) {
-    uir_dim product = uir_tactic_number(t, 1);
-    for (uint32_t i = 0; i < count; i++) product = uir_dim_mul(t->f->dims, product, uir_tactic_at(t, loops[i])->extent);
-    return product;
+/* Units that each bring what they need to a memory of their own; 0: they share one, or a cache does it for them. */
+static int64_t count_units_apart(const uir_device *device) {
+    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
+    if (scratch < 0 || device->spaces[scratch].is_cache || device->spaces[scratch].scope != UIR_SCOPE_UNIT) return 0;
+    return uir_device_count_units(device, 0); /* the kind that does all but products */
+}
+
+/* Rows of an index where each such unit has one: what all rows read alike it brings once. */
+static uir_status even_tile(uir_tactic *t, const uint32_t *loops, uint32_t count, int64_t units, uir_dim *out_factor) {
+    uir_dims *dims = t->f->dims;
+    int64_t value;
+    uir_dim most = uir_tactic_number(t, MOST_ROWS), one = uir_tactic_number(t, 1),
+            share = uir_dim_ceildiv(dims, uir_tactic_product_of(t, loops, count), uir_tactic_number(t, units));
+    uir_dim rows = uir_dim_max(dims, one, uir_dim_min(dims, share, most));
+    if (!rows.id) return UIR_STATUS_OUT_OF_MEMORY;
+    *out_factor = rows;
+    return uir_dim_is_const(dims, rows, &value) ? UIR_STATUS_OK : take_tile(t, rows, MOST_ROWS, rows, out_factor);
 }
 
 bool uir_tactic_is_short(const uir_tactic *t, uir_dim extent, int64_t most) {
@@ -206,13 +232,14 @@ uir_status uir_tactic_bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t 
     *out_at = loops[last];
     if (count <= 4) {
         uir_dim factor;
-        UIR_TRY(row_tile(t, elements, &factor));
-        int64_t value, rows = 0;
+        int64_t value, rows = 0, units = count_units_apart(t->device);
+        UIR_TRY(units ? even_tile(t, loops, count, units, &factor) : row_tile(t, elements, &factor));
         bool whole = uir_dim_is_const(t->f->dims, uir_tactic_at(t, loops[last])->extent, &rows) && rows <= ROWS;
-        if (uir_dim_is_const(t->f->dims, factor, &value)) whole = whole && rows <= value;
+        bool known = uir_dim_is_const(t->f->dims, factor, &value);
+        whole = whole && (known ? rows <= value : !units);
         if (whole && !(t->shares && count == 1)) {
             parallel--; /* all of them at once */
-        } else if (!uir_dim_is_const(t->f->dims, factor, &value) || value > 1) {
+        } else if (!known || value > 1) {
             UIR_TRY(uir_schedule_split(t->s, loops[last], factor, NULL, &inner));
             *out_at = inner;
         }

@@ -165,8 +165,9 @@ static uir_status share_places(vm_machine *machine, vm_state *s) {
     for (uint32_t i = 0; i < k->pointers_count; i++) {
         const vm_pointer *p = &k->pointers[i];
         if (p->over == VM_NONE) continue;
-        uint64_t size = uir_dtype_bits((uir_dtype)p->dtype) / 8,
-                 place = uir_dtype_bits((uir_dtype)k->pointers[p->over].dtype) / 8;
+        const vm_pointer *owner = &k->pointers[p->over];
+        uint64_t size = uir_dtype_bits((uir_dtype)p->dtype) / 8 * p->instances,
+                 place = uir_dtype_bits((uir_dtype)owner->dtype) / 8 * owner->instances;
         if ((uint64_t)s->spans[i] * size > (uint64_t)s->spans[p->over] * place)
             return uir_vm_fail(machine, "pointer %u is larger than its place", i);
         s->places[i] = s->places[p->over];

@@ -68,9 +68,8 @@ static bool check_pointer(const uir_vm_kernel *k, const vm_pointer *p) {
     if (p->instances < 1 || p->instances > 64 || (p->by_loop != VM_NONE && !is_symbol(k, p->by_loop, UIR_ISYMBOL_LOOP)))
         return false;
     if (p->instances > 1 && (p->by_loop == VM_NONE || p->role != UIR_IPOINTER_LOCAL)) return false;
-    if (p->over != VM_NONE && (p->role != UIR_IPOINTER_LOCAL || p->instances > 1 || p->over >= k->pointers_count ||
-                               k->pointers[p->over].role != UIR_IPOINTER_LOCAL || k->pointers[p->over].instances > 1 ||
-                               k->pointers[p->over].over != VM_NONE))
+    if (p->over != VM_NONE && (p->role != UIR_IPOINTER_LOCAL || p->over >= k->pointers_count ||
+                               k->pointers[p->over].role != UIR_IPOINTER_LOCAL || k->pointers[p->over].over != VM_NONE))
         return false;
     for (uint32_t d = 0; d < p->rank; d++) {
         if (!is_expression(k, p->extents[d]) || p->mode_counts[d] < 1 || p->mode_counts[d] > VM_MAX_MODES) return false;

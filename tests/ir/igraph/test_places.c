@@ -73,10 +73,18 @@ static const struct {
      "  ptr %n, %m : sram f32 [1, 1]\n" PHASE "    fill.f32 %n, 0\n    move.f32 %y[0:1, 0:1], %n\n    fill.f32 %m, 0\n"
      "    move.f32 %y[0:1, 0:1], %m\n",
      ""},
-    {"instances are no place",
+    {"several instances take a place together",
      "  ptr %w : sram f32 [1, N] x2 by l\n" PHASE COLUMNS("%a", ROW)
          OUT("%a") "    loop l : M {\n    fill.f32 %w, 0\n    }\n",
+     "a>w"},
+    {"several instances live through their loop",
+     "  ptr %w : sram f32 [1, N] x2 by l\n" PHASE "    loop l : M {\n" COLUMNS("%w", ROW) OUT("%w") COLUMNS("%a", ROW)
+         OUT("%a") "    }\n",
      ""},
+    {"instances of two loops",
+     "  ptr %w : sram f32 [1, N] x2 by l\n  ptr %t : sram f32 [1, N] x2 by k\n" PHASE "    loop l : M {\n" COLUMNS(
+         "%w", ROW) OUT("%w") "    }\n    loop k : M {\n" COLUMNS("%t", ROW) OUT("%t") "    }\n",
+     "t>w"},
     {"an index is read",
      "  ptr %k : sram i32 [2]\n  ptr %w : sram i32 [2]\n" PHASE "    move.i32 %k, %i[0:2] fill 0\n    fill.i32 %w, 0\n"
      "    index j = %k[0] in 0..N-1 clamp\n    move.f32 %y[0:1, j:1], %x[0:1, j:1]\n",
