@@ -325,13 +325,17 @@ static uir_status look(places *p) {
     return p->status;
 }
 
-static uir_status share(places *p) {
+static void share_in(places *p, uint32_t space) {
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
-        if (!p->buffers[i].shared || p->buffers[i].touches == NONE) continue;
+        if (!p->buffers[i].shared || p->buffers[i].touches == NONE || p->g->pointers.data[i].space != space) continue;
         find_life(p, i);
         uint32_t place = find_place(p, i);
         if (place != NONE) join(p, i, place);
     }
+}
+
+static uir_status share(places *p) {
+    for (uint32_t space = 0; space < p->g->device->space_count; space++) share_in(p, space);
     return UIR_STATUS_OK;
 }
 
@@ -349,19 +353,6 @@ static uint32_t doubling_loop(const places *p, uint32_t index) {
     return loop == NONE || b->kept < depth_of(p, loop) ? NONE : loop;
 }
 
-static void double_buffer(places *p, uint32_t index, uint32_t loop) {
-    p->g->pointers.data[index].instances = 2;
-    p->g->pointers.data[index].by_loop = p->loops.data[loop].symbol;
-}
-
-static uir_status give_all(places *p) {
-    for (uint32_t i = 0; i < p->g->pointers.count; i++) {
-        uint32_t loop = doubling_loop(p, i);
-        if (loop != NONE) double_buffer(p, i, loop);
-    }
-    return UIR_STATUS_OK;
-}
-
 /* Bytes that an instance takes in its space, at most; -1: too many to tell. */
 static int64_t most_bytes(const places *p, uint32_t index) {
     int64_t alignment = p->g->device->spaces[p->g->pointers.data[index].space].alignment, least, most;
@@ -369,17 +360,23 @@ static int64_t most_bytes(const places *p, uint32_t index) {
     return most < INT64_MAX / 4 ? round_up(most, alignment) : -1;
 }
 
-/* Bytes of a space that are not taken; -1: not known. */
-static int64_t room_left(const places *p, uint32_t space) {
+/* Does all fit that lies in the space, once what is not alive together shares its place? */
+static bool has_room(places *p, uint32_t space) {
     uint64_t capacity = p->g->device->spaces[space].capacity;
     int64_t left = capacity && capacity < INT64_MAX ? (int64_t)capacity : INT64_MAX;
-    for (uint32_t i = 0; i < p->g->pointers.count && left >= 0; i++) {
-        const uir_ipointer *pointer = &p->g->pointers.data[i];
-        if (pointer->role != UIR_IPOINTER_LOCAL || pointer->space != space || pointer->over != NONE) continue;
+    share_in(p, space);
+    for (uint32_t i = 0; i < p->g->pointers.count; i++) {
+        uir_ipointer *pointer = &p->g->pointers.data[i];
+        if (pointer->role != UIR_IPOINTER_LOCAL || pointer->space != space || pointer->over != NONE || left < 0)
+            continue;
         int64_t bytes = most_bytes(p, i);
         left = bytes < 0 || bytes > left / pointer->instances ? -1 : left - bytes * pointer->instances;
     }
-    return left;
+    for (uint32_t i = 0; i < p->g->pointers.count; i++)
+        if (p->buffers[i].shared && p->g->pointers.data[i].space == space) {
+            p->g->pointers.data[i].over = p->buffers[i].next_over = NONE;
+        }
+    return left >= 0;
 }
 
 /* The innermost loops turn most often: theirs first. */
@@ -389,12 +386,28 @@ static uir_status give_fitting(places *p) {
         if (p->loops.data[l].depth > deepest) deepest = p->loops.data[l].depth;
     for (uint32_t depth = deepest; depth > 0; depth--)
         for (uint32_t i = 0; i < p->g->pointers.count; i++) {
+            uir_ipointer *pointer = &p->g->pointers.data[i];
             uint32_t loop = doubling_loop(p, i);
             if (loop == NONE || depth_of(p, loop) != depth) continue;
-            int64_t bytes = most_bytes(p, i);
-            if (bytes >= 0 && bytes <= room_left(p, p->g->pointers.data[i].space)) double_buffer(p, i, loop);
+            pointer->instances = 2;
+            pointer->by_loop = p->loops.data[loop].symbol;
+            if (has_room(p, pointer->space)) continue;
+            pointer->instances = 1;
+            pointer->by_loop = NONE;
         }
     return UIR_STATUS_OK;
+}
+
+static uir_status give_in_scratch(places *p) {
+    int scratch = uir_device_find_role(p->g->device, UIR_SPACE_SCRATCH);
+    for (uint32_t i = 0; i < p->g->pointers.count; i++) {
+        uir_ipointer *pointer = &p->g->pointers.data[i];
+        uint32_t loop = doubling_loop(p, i);
+        if (loop == NONE || (int)pointer->space != scratch) continue;
+        pointer->instances = 2;
+        pointer->by_loop = p->loops.data[loop].symbol;
+    }
+    return give_fitting(p);
 }
 
 static uir_status work(uir_igraph *igraph, uir_status (*pass)(places *p)) {
@@ -415,5 +428,5 @@ uir_status uir_igraph_share_places(uir_igraph *igraph) {
 
 uir_status uir_igraph_give_instances(uir_igraph *igraph, uir_doubling doubling) {
     if (igraph->device->pipe_count < 2 || doubling == UIR_DOUBLE_NONE) return UIR_STATUS_OK;
-    return work(igraph, doubling == UIR_DOUBLE_ALL ? give_all : give_fitting);
+    return work(igraph, doubling == UIR_DOUBLE_SCRATCH ? give_in_scratch : give_fitting);
 }

@@ -5,15 +5,16 @@
 
 #include "ir/igraph.h"
 
-/* What each unit has for itself and no loop has instances of; not single elements, which are no memory but registers.
+/* What each unit has for itself, with all its instances; not single elements, which are no memory but registers.
  * A kernel whose text says where its pipes wait for each other is left as it is. INVALID_ARGUMENT where the size of a
  * buffer overflows. */
 uir_status uir_igraph_share_places(uir_igraph *igraph);
 /* Which of the buffers that may have two instances get them. */
 typedef enum uir_doubling {
     UIR_DOUBLE_NONE,
-    UIR_DOUBLE_FITTING, /* as far as there is room, those of the innermost loops first */
-    UIR_DOUBLE_ALL
+    UIR_DOUBLE_FITTING, /* as far as there is room once places are shared, those of the innermost loops first */
+    UIR_DOUBLE_SCRATCH  /* all that lie in the scratch space, whose slices can be made shorter; elsewhere as far as fits
+                         */
 } uir_doubling;
 /* Double buffering: what moves bring to the chip or take from it, in a loop of which no value of it leaves an
  * iteration, gets two instances by that loop, so that pipes need not wait for each other. Nothing is done on a device

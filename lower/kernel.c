@@ -769,7 +769,7 @@ uir_status uir_lower_kernel(const uir_loop_function *f, const uir_device *device
     uir_igraph *igraph = NULL;
     uir_status status = UIR_STATUS_UNSUPPORTED;
     /* What has no room for two instances has one. */
-    for (uir_doubling doubling = UIR_DOUBLE_ALL; device->pipe_count > 1 && doubling > UIR_DOUBLE_NONE; doubling--) {
+    for (uir_doubling doubling = UIR_DOUBLE_SCRATCH; device->pipe_count > 1 && doubling > UIR_DOUBLE_NONE; doubling--) {
         uir_diagnostics said;
         uir_diagnostics_init(&said, allocator);
         status = make_kernel(f, device, doubling, allocator, &said, &igraph);

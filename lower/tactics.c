@@ -275,7 +275,7 @@ static uir_status find_room(variant *v, const uir_loop_function *f) {
     v->fits = v->always = true;
     if (scratch < 0 || v->device->spaces[scratch].is_cache) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
-    uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_ALL, &f->allocator, &said, &igraph);
+    uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_SCRATCH, &f->allocator, &said, &igraph);
     if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
         status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_NONE, &f->allocator, &said, &igraph);
     uir_diagnostics_deinit(&said);
