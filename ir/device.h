@@ -80,6 +80,7 @@ enum {
     UIR_LEGAL_EQUAL_OPERANDS = 1u << 6, /* mma: a and b have one dtype */
     UIR_LEGAL_SAME_FORMAT = 1u << 7,    /* of two on the chip: the same slice of the same layout: no order is changed */
     UIR_LEGAL_IN_PIECES = 1u << 8,      /* rows on the chip lie in pieces of whole alignments, each side by side */
+    UIR_LEGAL_TRANSPOSES = 1u << 9, /* a move whose operand's rows become the result's columns; both begin aligned */
 };
 
 typedef struct uir_device {

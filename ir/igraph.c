@@ -163,6 +163,60 @@ uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer) {
     return instances > 1 ? uir_dim_mul(igraph->dims, bytes, uir_dim_const(igraph->dims, instances)) : bytes;
 }
 
+static bool is_unit_dim(const uir_igraph *igraph, const uir_layout *layout, uint32_t rank, uint32_t dim) {
+    int64_t stride;
+    if (!layout->given) return dim + 1 == rank;
+    return !layout->swizzle.bits && layout->mode_count[dim] == 1 &&
+           uir_dim_is_const(igraph->dims, layout->modes[dim][0].stride, &stride) && stride == 1;
+}
+
+/* The axis along which elements lie side by side: it moves one dim, element by element. UINT32_MAX: there is none. */
+static uint32_t find_unit_axis(const uir_igraph *igraph, const uir_islice *window, const uir_layout *layout,
+                               uint32_t rank, uint32_t *out_dim) {
+    for (uint32_t a = 0; a < window->axis_count; a++) {
+        uir_symbol symbol = igraph->symbols.data[window->axes[a].symbol].symbol;
+        uir_dim axis = uir_igraph_symbol_dim(igraph, window->axes[a].symbol);
+        uint32_t dims = 0;
+        for (uint32_t d = 0; d < rank; d++) {
+            if (!uir_dim_mentions(igraph->dims, window->starts[d], symbol)) continue;
+            dims++;
+            *out_dim = d;
+        }
+        if (dims == 1 && is_unit_dim(igraph, layout, rank, *out_dim) &&
+            !uir_dim_mentions(igraph->dims, uir_dim_sub(igraph->dims, window->starts[*out_dim], axis), symbol))
+            return a;
+    }
+    return UINT32_MAX;
+}
+
+/* Do the lines along an axis begin at whole alignments? Strides that are not given are made so. */
+static bool begin_aligned(const uir_igraph *igraph, const uir_islice *window, const uir_layout *layout, uint32_t rank,
+                          uint32_t axis, uint32_t along, int64_t elements) {
+    uir_dims *dims = igraph->dims;
+    for (uint32_t d = 0; d < rank; d++) {
+        uir_dim start = window->starts[d];
+        if (d == along) start = uir_dim_sub(dims, start, uir_igraph_symbol_dim(igraph, window->axes[axis].symbol));
+        if (layout->given && layout->mode_count[d] != 1) return false;
+        if (layout->given) start = uir_dim_mul(dims, start, layout->modes[d][0].stride);
+        if ((layout->given || d == along) && (!start.id || uir_dim_multiple(dims, start) % elements)) return false;
+    }
+    return true;
+}
+
+uir_iwindow_lie uir_igraph_window_lie(const uir_igraph *igraph, const uir_islice *window, const uir_layout *layout,
+                                      uint32_t rank, const uir_space *space, uir_dtype dtype) {
+    uint32_t count = window->axis_count, dim = 0, axis = find_unit_axis(igraph, window, layout, rank, &dim);
+    uint32_t bits = uir_dtype_bits(dtype);
+    bool in_memory = space->scope == UIR_SCOPE_DEVICE;
+    int64_t elements = bits < 8 ? 0 : space->alignment * 8 / bits;
+    if (axis == UINT32_MAX || window->rank != count || bits < 8) return UIR_IWINDOW_APART; /* an axis for each dim */
+    if (axis + 1 == count) return in_memory ? UIR_IWINDOW_ROW : UIR_IWINDOW_APART;
+    if (axis + 2 != count) return UIR_IWINDOW_APART;
+    return in_memory || elements < 2 || begin_aligned(igraph, window, layout, rank, axis, dim, elements)
+               ? UIR_IWINDOW_ACROSS
+               : UIR_IWINDOW_APART;
+}
+
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice) {
     const uir_ipointer *p = &igraph->pointers.data[pointer];
     *out_slice = (uir_islice){.pointer = pointer, .whole = true, .rank = p->rank};

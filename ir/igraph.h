@@ -230,6 +230,12 @@ static inline bool uir_igraph_share_place(const uir_igraph *igraph, uint32_t a, 
 /* Bytes of one instance of a pointer, and of all; none when they overflow. */
 uir_dim uir_igraph_instance_bytes(const uir_igraph *igraph, uint32_t pointer);
 uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer);
+/* How the elements of a window's last dim lie in a pointer of this layout (not `given`: rows): one after the other in
+ * the device's memory; as the columns of a matrix whose lines begin where the space lets rows begin, the slice's last
+ * dim but one along them; or otherwise. */
+typedef enum uir_iwindow_lie { UIR_IWINDOW_ROW, UIR_IWINDOW_ACROSS, UIR_IWINDOW_APART } uir_iwindow_lie;
+uir_iwindow_lie uir_igraph_window_lie(const uir_igraph *igraph, const uir_islice *window, const uir_layout *layout,
+                                      uint32_t rank, const uir_space *space, uir_dtype dtype);
 /* A slice of the whole pointer. */
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);
 

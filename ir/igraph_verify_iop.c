@@ -292,10 +292,17 @@ static void check_alignment(const check *c, const uir_islice *slice) {
         complain(c, "alignment: %s does not begin at a multiple of %u bytes", text(c, slice), space->alignment);
 }
 
+static uir_iwindow_lie lie_of_window(const check *c, const uir_islice *slice) {
+    const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
+    if (!slice->window) return UIR_IWINDOW_APART;
+    return uir_igraph_window_lie(c->v->g, slice, &p->layout, p->rank, uir_iverify_space(c->v, slice->pointer),
+                                 p->dtype);
+}
+
 static void check_contiguous(const check *c, const uir_islice *slice) {
     const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
     int64_t stride;
-    if (p->rank == 0) return;
+    if (p->rank == 0 || lie_of_window(c, slice) == UIR_IWINDOW_ROW) return;
     bool single = !slice->window && is_one(c, slice, slice->rank - 1);
     bool unit = !p->layout.swizzle.bits && p->layout.mode_count[p->rank - 1] == 1 &&
                 uir_term_is_const(&c->v->terms, uir_term_of_dim(&c->v->terms, p->layout.modes[p->rank - 1][0].stride),
@@ -360,6 +367,14 @@ static void check_same_format(const check *c) {
                      text(c, &s[0]), c->row->name, c->v->g->device->name);
 }
 
+static void check_transposes(const check *c) {
+    for (uint32_t k = 1; k < c->i->slice_count; k++)
+        if (lie_of_window(c, &c->i->slices[k]) != UIR_IWINDOW_ACROSS)
+            complain(c, "layout: %s must be a matrix of which columns are read for %s on %s, which transposes",
+                     text(c, &c->i->slices[k]), c->row->name, c->v->g->device->name);
+    check_contiguous(c, &c->i->slices[0]);
+}
+
 static void check_broadcasts(const check *c, uint32_t constraints) {
     const uir_islice *result = &c->i->slices[0];
     for (uint32_t k = 1; k < c->i->slice_count; k++) {
@@ -391,6 +406,7 @@ static void check_constraints(const check *c, uint32_t constraints) {
         if (constraints & UIR_LEGAL_IN_PIECES) check_pieces(c, &i->slices[k]);
     }
     if (constraints & UIR_LEGAL_SAME_FORMAT) check_same_format(c);
+    if (constraints & UIR_LEGAL_TRANSPOSES) check_transposes(c);
     if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
         complain(c, "%s.row on %s needs a scratch slice", c->row->name, device->name);

@@ -245,19 +245,28 @@ static bool begins_row(const uir_kernel *k, const uir_islice *slice) {
     return uir_dim_multiple(k->dims, slice->starts[p->rank - 1]) % unit == 0;
 }
 
+static uir_iwindow_lie lie_of_window(const uir_kernel *k, const uir_islice *slice) {
+    const uir_ipointer *p = &k->graph->pointers.data[slice->pointer];
+    return uir_igraph_window_lie(k->graph, slice, &p->layout, p->rank, &k->device->spaces[p->space], p->dtype);
+}
+
 /* The table of the device is asked before the verifier does: what it does not do is no fault of lowering. */
 static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint32_t unit_kind) {
     const uir_ipointer *pointers = k->graph->pointers.data;
-    bool apart = false, mixed = false, allowed = false; /* elements that do not lie side by side, or in one space */
+    /* Elements that do not lie side by side, or in one space; operands of which columns are read. */
+    bool apart = false, mixed = false, across = instruction->slice_count > 1, allowed = false;
     for (uint32_t s = 0; s < instruction->slice_count; s++) {
-        apart = apart || instruction->slices[s].window || !begins_row(k, &instruction->slices[s]);
-        mixed =
-            mixed || pointers[instruction->slices[s].pointer].space != pointers[instruction->slices[0].pointer].space;
+        const uir_islice *slice = &instruction->slices[s];
+        uir_iwindow_lie lie = slice->window ? lie_of_window(k, slice) : UIR_IWINDOW_ROW;
+        apart = apart || lie != UIR_IWINDOW_ROW || !begins_row(k, slice);
+        across = across && (s ? slice->window && lie == UIR_IWINDOW_ACROSS : !slice->window && begins_row(k, slice));
+        mixed = mixed || pointers[slice->pointer].space != pointers[instruction->slices[0].pointer].space;
     }
-    for (int row = -1; !allowed && (row = uir_igraph_find_legal(k->graph, instruction, unit_kind, row + 1)) >= 0;)
-        allowed =
-            (!apart || !(k->device->legal[row].constraints & (UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_IN_PIECES))) &&
-            (!mixed || !(k->device->legal[row].constraints & UIR_LEGAL_SAME_SPACE));
+    for (int row = -1; !allowed && (row = uir_igraph_find_legal(k->graph, instruction, unit_kind, row + 1)) >= 0;) {
+        uint32_t wanted = k->device->legal[row].constraints;
+        allowed = (!apart || !(wanted & (UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_IN_PIECES))) &&
+                  (across || !(wanted & UIR_LEGAL_TRANSPOSES)) && (!mixed || !(wanted & UIR_LEGAL_SAME_SPACE));
+    }
     if (!allowed)
         uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do",
                           k->device->unit_kinds[unit_kind], k->device->name, uir_iop_get_row(instruction->code)->name,

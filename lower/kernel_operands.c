@@ -55,13 +55,22 @@ static int space_of_value(const uir_kernel *k, const uir_kernel_value *v) {
     return space_of_shape(k, &s);
 }
 
-/* How rows of a slice lie: side by side from where the machine begins rows, in blocks of such pieces, or otherwise. */
-typedef enum lie { IN_ROWS, IN_PIECES, APART } lie;
+/* How rows of a slice lie: side by side from where the machine begins rows, in blocks of such pieces, as the columns of
+ * a matrix, or otherwise. */
+typedef enum lie { IN_ROWS, IN_PIECES, ACROSS, APART } lie;
+
+static lie lie_of_window(const uir_kernel *k, const uir_islice *slice, const uir_space *space) {
+    static const lie lies[] = {IN_ROWS, ACROSS, APART}; /* by uir_iwindow_lie */
+    if (slice->pointer >= k->f->tensors.count) return APART;
+    const uir_kernel_pointer *p = &k->pointers[slice->pointer];
+    return lies[uir_igraph_window_lie(k->graph, slice, &p->layout, p->rank, space,
+                                      k->f->tensors.data[slice->pointer].dtype)];
+}
 
 static lie lie_of(uir_kernel *k, const uir_islice *slice) {
     const uir_space *space = &k->device->spaces[space_of_slice(k, slice)];
     uint32_t tensors = k->f->tensors.count;
-    if (slice->window) return APART;
+    if (slice->window) return lie_of_window(k, slice, space);
     if (space->scope == UIR_SCOPE_DEVICE || !slice->rank || slice->pointer >= tensors) return IN_ROWS;
     const uir_loop_tensor *tensor = &k->f->tensors.data[slice->pointer];
     if (tensor->layout && tensor->rank && tensor->layout->mode_count[tensor->rank - 1] > 1) return IN_PIECES;
@@ -85,7 +94,8 @@ static uir_dtype other_dtype(const uir_kernel_operation *o) {
 
 static bool takes(const uir_legal_row *row, lie lie) {
     if (row->constraints & UIR_LEGAL_LAST_CONTIGUOUS) return lie == IN_ROWS;
-    return lie != APART || !(row->constraints & UIR_LEGAL_IN_PIECES);
+    if (row->constraints & UIR_LEGAL_TRANSPOSES) return lie == ACROSS;
+    return lie <= IN_PIECES || !(row->constraints & UIR_LEGAL_IN_PIECES);
 }
 
 /* The first row for operands in these spaces, of which one lies no better than so. NULL: there is none. */
