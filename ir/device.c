@@ -132,8 +132,13 @@ double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row
     uint32_t a = device->spaces[from].bytes_per_cycle, b = device->spaces[to].bytes_per_cycle;
     if (!row) row = &unknown;
     if (row->cycles_per_element) return elements * row->cycles_per_element + row->latency;
-    double rate = row->bytes_per_cycle ? row->bytes_per_cycle : a && b && b < a ? b : a ? a : b;
-    if (rate == 0) rate = (double)(device->vector_bytes ? device->vector_bytes : 1) / (row->cycles ? row->cycles : 1);
+    double vector = device->vector_bytes ? device->vector_bytes : 1;
+    double rate = row->bytes_per_cycle ? row->bytes_per_cycle
+                  : row->cycles        ? vector / row->cycles
+                  : a && b && b < a    ? b
+                  : a                  ? a
+                  : b                  ? b
+                                       : vector;
     return bytes / rate + row->latency;
 }
 

@@ -15,6 +15,22 @@ uir_term uir_iverify_loop_trips(uir_iverifier *v, uint32_t symbol) {
     return uir_term_of_dim(&v->terms, uir_dims_symbol_facts(v->g->dims, loop->symbol).bound);
 }
 
+/* a < ceildiv(n, c) is a * c < n: without a quotient of which only bounds are known. */
+static void undivide(uir_iverifier *v, const uir_condition *condition, uir_term *left, uir_term *right) {
+    uir_terms *t = &v->terms;
+    uir_dim dim = condition->right;
+    const uir_dim_node *node;
+    int64_t divisor;
+    while (condition->relation == UIR_RELATION_LT && (node = uir_dim_get(v->g->dims, dim))->kind == UIR_DIM_CEILDIV &&
+           uir_dim_is_const(v->g->dims, node->operands[1], &divisor) && divisor > 0) {
+        dim = node->operands[0];
+        uir_term scaled = uir_term_mul(t, *left, uir_term_const(t, divisor)), whole = uir_term_of_dim(t, dim);
+        if (!scaled || !whole) return;
+        *left = scaled;
+        *right = whole;
+    }
+}
+
 bool uir_iverify_guard_terms(uir_iverifier *v, const uir_iguard *guard, uir_term *out, uint32_t *out_count) {
     uir_terms *t = &v->terms;
     bool complete = true;
@@ -34,6 +50,7 @@ bool uir_iverify_guard_terms(uir_iverifier *v, const uir_iguard *guard, uir_term
             continue;
         }
         uir_term a = uir_term_of_dim(t, atom->condition.left), b = uir_term_of_dim(t, atom->condition.right);
+        undivide(v, &atom->condition, &a, &b);
         uir_term more = uir_term_sub(t, a, b), less = uir_term_sub(t, b, a);
         switch (atom->condition.relation) {
         case UIR_RELATION_LT:

@@ -16,6 +16,23 @@ enum {
 };
 
 /* ---- trivial groups ---- */
+/* Several short rows are one slice where units bring them to a memory of their own: what each instruction takes until
+ * it is done is shared by all of them. */
+static uir_status take_rows(uir_tactic *t, uint32_t block, uir_dim extent, uint32_t *outer, uint32_t outers,
+                            uint32_t *inner, uint32_t *inners) {
+    int64_t low, high, all, units = uir_tactic_count_units_apart(t->device);
+    uir_dim_bounds(t->f->dims, extent, &low, &high);
+    if (!units || high < 1 || high > t->lanes / 2) return UIR_STATUS_OK;
+    int64_t rows = t->lanes / high;
+    if (uir_dim_is_const(t->f->dims, uir_tactic_product_of(t, outer, outers), &all) && rows > (all - 1) / units + 1)
+        rows = (all - 1) / units + 1; /* each unit has some */
+    uint32_t *loop = &outer[outers - 1];
+    if (rows < 2 || uir_tactic_is_short(t, uir_tactic_at(t, *loop)->extent, rows) ||
+        uir_tactic_decides_position(t, block, *loop))
+        return UIR_STATUS_OK;
+    return uir_schedule_split(t->s, *loop, uir_tactic_number(t, rows), loop, &inner[(*inners)++]);
+}
+
 /* Tiles the nest of an elementwise block. */
 static uir_status tile_trivial(uir_tactic *t, uint32_t block, uint32_t *out_at, uint32_t *out_lanes,
                                uint32_t *out_count) {
@@ -60,6 +77,7 @@ static uir_status tile_trivial(uir_tactic *t, uint32_t block, uint32_t *out_at, 
                 inner[inners++] = last;
             }
         } else if (uir_tactic_is_short(t, extent, t->lanes)) {
+            UIR_TRY(take_rows(t, block, extent, outer, outers, inner, &inners));
             inner[inners++] = last;
         } else {
             uint32_t step;
@@ -149,7 +167,8 @@ uir_status uir_tactic_schedule_elementwise(uir_tactic *t, uint32_t block) {
     uint32_t count = uir_schedule_blocks(t->s, at, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
         if (blocks[i] != block) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], at));
-    return lane_count == 1 ? uir_tactic_cache_operands(t, at) : UIR_STATUS_OK;
+    bool one = lane_count == 1;
+    return one || uir_tactic_count_units_apart(t->device) ? uir_tactic_cache_operands(t, at, one) : UIR_STATUS_OK;
 }
 
 static uir_status schedule_trivial(uir_tactic *t) {
@@ -243,6 +262,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
             status = t.products  ? schedule_segments(&t, &v->reduces)
                      : t.reduces ? uir_tactic_schedule_reduction(&t)
                                  : schedule_trivial(&t);
+        if (status == UIR_STATUS_OK) status = uir_tactic_pack_constants(&t);
         if (status == UIR_STATUS_UNSUPPORTED)
             status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
                                uir_schedule_why(t.s));

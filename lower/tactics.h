@@ -107,13 +107,17 @@ bool uir_tactic_is_under(const uir_tactic *t, uint32_t statement, uint32_t loop)
 uint32_t uir_tactic_own_loops(const uir_tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops);
 /* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
 uir_status uir_tactic_compute_producers(uir_tactic *t, uint32_t loop);
-/* Operands that are read more than once come on the chip: rows that several passes read, for the row; what every row
- * reads alike, for the tile of rows. */
-uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop);
+/* Operands that are read more than once come on the chip: `of_rows`: rows that several passes read, for the row; what
+ * every row reads alike, for the tile of rows. */
+uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop, bool of_rows);
+/* Units that each bring what they need to a memory of their own; 0: they share one, or a cache does it for them. */
+int64_t uir_tactic_count_units_apart(const uir_device *device);
 /* Nests that could not be brought under the anchor's: shared among the units by themselves. */
 uir_status uir_tactic_bind_strays(uir_tactic *t);
 /* What is on the chip, and where. */
 uir_status uir_tactic_place_temps(uir_tactic *t);
+/* Constants that slices read along another dim than their last lie with that one last, where the machine wants rows. */
+uir_status uir_tactic_pack_constants(uir_tactic *t);
 
 /* The nest of a block that reduces nothing, and with it what is made for it (tactics.c). */
 uir_status uir_tactic_schedule_elementwise(uir_tactic *t, uint32_t block);

@@ -276,7 +276,7 @@ static uir_status schedule_rows(uir_tactic *t, uint32_t anchor) {
         if (along != UIR_LOOP_NONE) UIR_TRY(uir_tactic_asked(uir_tactic_vectorise(t, along), &done));
     }
     if (loop != UIR_LOOP_NONE) UIR_TRY(vectorise_beside(t, loop));
-    if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(uir_tactic_cache_operands(t, loop));
+    if (loop != UIR_LOOP_NONE && lane == UIR_LOOP_NONE && !t->stream) UIR_TRY(uir_tactic_cache_operands(t, loop, true));
     return UIR_STATUS_OK;
 }
 

@@ -198,8 +198,7 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
                      out_factor);
 }
 
-/* Units that each bring what they need to a memory of their own; 0: they share one, or a cache does it for them. */
-static int64_t count_units_apart(const uir_device *device) {
+int64_t uir_tactic_count_units_apart(const uir_device *device) {
     int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
     if (scratch < 0 || device->spaces[scratch].is_cache || device->spaces[scratch].scope != UIR_SCOPE_UNIT) return 0;
     return uir_device_count_units(device, 0); /* the kind that does all but products */
@@ -232,7 +231,7 @@ uir_status uir_tactic_bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t 
     *out_at = loops[last];
     if (count <= 4) {
         uir_dim factor;
-        int64_t value, rows = 0, units = count_units_apart(t->device);
+        int64_t value, rows = 0, units = uir_tactic_count_units_apart(t->device);
         UIR_TRY(units ? even_tile(t, loops, count, units, &factor) : row_tile(t, elements, &factor));
         bool whole = uir_dim_is_const(t->f->dims, uir_tactic_at(t, loops[last])->extent, &rows) && rows <= ROWS;
         bool known = uir_dim_is_const(t->f->dims, factor, &value);
@@ -413,15 +412,76 @@ uir_status uir_tactic_place_temps(uir_tactic *t) {
     return UIR_STATUS_OK;
 }
 
+/* ---- constants ---- */
+/* Along which dim of a tensor slices read it. */
+typedef struct slicing {
+    const uir_tactic *t;
+    uint32_t tensor;
+    const uir_loop_statement *block, *lane; /* the loop that is a slice's last dim */
+    uint32_t dim;                           /* UIR_LOOP_NONE: along none so far */
+    bool differs;                           /* along several, or not element by element */
+} slicing;
+
+static void look_along(slicing *s, const uir_loop_access *access) {
+    for (uint32_t d = 0; d < s->t->f->tensors.data[s->tensor].rank; d++)
+        for (uint32_t i = 0; i < s->block->iter_count; i++) {
+            const uir_loop_iter *iter = &s->block->iters[i];
+            if (!uir_tactic_mentions(s->t, access->indices[d], iter->symbol)) continue;
+            if (iter->data || !uir_tactic_mentions(s->t, iter->value, s->lane->symbol)) continue;
+            s->differs = s->differs || (s->dim != UIR_LOOP_NONE && s->dim != d);
+            s->dim = d;
+        }
+}
+
+static void look_in(slicing *s, uint32_t expression) {
+    const uir_loop_expression *e = &s->t->f->expressions.data[expression];
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++) look_in(s, e->arguments[i]);
+    if (e->kind == UIR_LOOP_LOAD && e->load.tensor == s->tensor) look_along(s, &e->load);
+}
+
+static void look_at_slices(slicing *s) {
+    const uir_tactic *t = s->t;
+    uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
+    s->differs = count > MOST_BLOCKS;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
+        uint32_t loops[MOST_LOOPS], depth = uir_schedule_loops(t->s, blocks[i], loops, MOST_LOOPS);
+        if (!depth || uir_tactic_at(t, loops[depth - 1])->loop_kind != UIR_LOOP_VECTORISED) continue;
+        s->block = uir_tactic_at(t, blocks[i]);
+        s->lane = uir_tactic_at(t, loops[depth - 1]);
+        for (uint32_t c = s->block->first_child; c != UIR_LOOP_NONE; c = uir_tactic_at(t, c)->next)
+            for (uint32_t v = 0; v < uir_tactic_at(t, c)->value_count; v++) look_in(s, uir_tactic_at(t, c)->values[v]);
+    }
+}
+
+uir_status uir_tactic_pack_constants(uir_tactic *t) {
+    int memory = uir_device_find_role(t->device, UIR_SPACE_MEMORY),
+        scratch = uir_device_find_role(t->device, UIR_SPACE_SCRATCH);
+    if (memory < 0 || scratch < 0 || !uir_device_wants_rows(t->device, scratch)) return UIR_STATUS_OK;
+    for (uint32_t i = 0; i < t->f->tensors.count; i++) {
+        const uir_loop_tensor *tensor = &t->f->tensors.data[i];
+        slicing s = {.t = t, .tensor = i, .dim = UIR_LOOP_NONE};
+        if (!tensor->constant || tensor->layout || tensor->rank < 2 || tensor->rank > UIR_LAYOUT_MAX_RANK) continue;
+        look_at_slices(&s);
+        if (s.differs || s.dim == UIR_LOOP_NONE || s.dim + 1 == tensor->rank) continue;
+        uint32_t order[UIR_LAYOUT_MAX_RANK], count = 0;
+        for (uint32_t d = 0; d < tensor->rank; d++)
+            if (d != s.dim) order[count++] = d;
+        order[count] = s.dim;
+        uir_layout layout;
+        bool done;
+        uir_layout_set_order(&layout, tensor->extents, order, tensor->rank, t->f->dims);
+        UIR_TRY(uir_tactic_asked(uir_schedule_set_layout(t->s, i, &layout), &done));
+    }
+    return UIR_STATUS_OK;
+}
+
 bool uir_tactic_is_in(const uint32_t *list, uint32_t count, uint32_t id) {
     for (uint32_t i = 0; i < count; i++)
         if (list[i] == id) return true;
     return false;
 }
 
-/* Operands that are read more than once come on the chip: rows that several passes read, for the row; what every row
- * reads alike, for the tile of rows. */
-uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop) {
+uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop, bool of_rows) {
     uint32_t count = t->f->tensors.count, tile = uir_schedule_parent(t->s, loop);
     bool tiled = uir_tactic_at(t, loop)->loop_kind == UIR_LOOP_SERIAL && tile != UIR_LOOP_NONE &&
                  uir_tactic_at(t, tile)->kind == UIR_LOOP_STATEMENT_FOR;
@@ -432,7 +492,7 @@ uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop) {
         if (t->f->tensors.data[i].role != UIR_LOOP_ROLE_IN) continue;
         uir_tactic_reading r = uir_tactic_find_reading(t, i, loop);
         bool for_tile = tiled && !r.moves;
-        if (!r.spans || r.irregular || (r.loads < 2 && !for_tile)) continue;
+        if (!r.spans || r.irregular || ((r.loads < 2 || !of_rows) && !for_tile)) continue;
         UIR_TRY(uir_tactic_asked(uir_schedule_cache_read(t->s, i, UIR_LOOP_NONE, scratch, NULL, &copy), &done));
         if (!done) continue;
         UIR_TRY(uir_tactic_asked(uir_schedule_compute_at(t->s, copy, for_tile ? tile : loop), &done));

@@ -167,7 +167,7 @@ class Oracle:
         ordered = self.sorts(body)
         for node in body.nodes:
             for dtype in {node.dtype, *(body.types[i] for i in node.inputs)}:
-                free = [r for r in self.here("move", dtype) if "last_contiguous" not in r.constraints]
+                free = [r for r in self.here("move", dtype) if not r.constraints & {"last_contiguous", "transposes"}]
                 if ordered and self.wants_rows() and not free:
                     return f"a move of single elements of {dtype}", 0
             if node.op == "cast":

@@ -118,6 +118,8 @@ class Machine:
                        f"legal {names} of f32{at}{compute}{form}"]
         if reductions:
             self.legal.append(f"legal {reductions} of f32{at}{compute}{' with ' + ', '.join(wants) if wants else ''}")
+        if self.rows and self.r.random() < 0.5:
+            self.legal.append(f"legal move of f32 into {s} from {s} on {kind}{compute} with transposes")
         slow = self.by()
         if "slow move" not in self.lacks:
             self.legal.append(f"legal move of all{at}{slow}")

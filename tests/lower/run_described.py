@@ -305,7 +305,9 @@ def check_bytes(folder):
         moved = dram["read_bytes"] + dram["written_bytes"]
         tell(4 * rows * columns < moved <= 1.05 * least,
              f"{name}: {moved} bytes of {least}: {done.stderr[:300]}")
-        tell(bool(machine) and machine["units"] == VECTOR_UNITS and len(machine["kernels"]) == 1
+        # Several rows are one slice of a chain: 1024 slices are 22 for each of 47 units, and would be with one more.
+        units = VECTOR_UNITS - (name == "chain")
+        tell(bool(machine) and machine["units"] == units and len(machine["kernels"]) == 1
              and machine["modelled_cycles"] > 0 and machine["modelled_ms"] > 0, f"{name}: {machine}")
 
 

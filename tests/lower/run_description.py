@@ -57,13 +57,14 @@ MANY = """device many {
   legal unary.exp of f32 as at_once with block_broadcast
   legal binary.sub, binary.div, binary.max of f32 as at_once with block_broadcast
   legal reduce.add, reduce.max of f32 as at_once with reduce_scratch
-  legal move of all as elements
+  legal move of f32 into near from near on vector by work with transposes cycles 3 @made
   legal compare.lt, binary.add, ternary.select of whole as elements
   chip "one" { groups 5 @made  legal unary.neg of f32 as at_once }
   chip "two" like "one" { groups 6 @made without unary.exp }
 }
 """
-MANY_GROUPS = ["operator_product", "operator_softmax", "operator_transpose", "lstm_lookup", "random_13_3", "operator_columns"]
+MANY_GROUPS = ["operator_product", "operator_softmax", "operator_transpose", "lstm_lookup", "random_13_3", "operator_columns",
+               "operator_round"]
 # Instructions that one constraint or another forbids; what the verifier says of each is a verdict.
 MANY_KERNEL = """igraph @forbidden on many {
   ptr %x : far f32 [16, 16] in 0
@@ -84,6 +85,7 @@ MANY_KERNEL = """igraph @forbidden on many {
       binary.max.f32 %m, %n, %n[i, j ; j<16, i<16]
       reduce.add.row.unit.f32 %m[0:16, 0:1], %n
       move.near.far.f32 %y, %n[0:1, 0:16]
+      move.near.near.f32 %m[0:16, 0:8], %n[i, 2*j ; i<16, j<8]
       move.near.far.f32 %z[i, j ; j<16, i<16], %n
     }
     on cube {
