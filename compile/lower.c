@@ -3,6 +3,7 @@
 #include "compile/stages.h"
 #include "fusion/fusion.h"
 #include "passes/layouts.h"
+#include "passes/legalise.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -420,6 +421,10 @@ static uir_status run_pass(uir_compile *c, uir_stage stage, const uir_compile_ca
 
 uir_status uir_compile_choose_precision(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
     return run_pass(c, stage, call, uir_choose_precision);
+}
+
+uir_status uir_compile_legalise(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
+    return run_pass(c, stage, call, uir_legalise);
 }
 
 uir_status uir_compile_lay_out(uir_compile *c, uir_stage stage, const uir_compile_call *call) {

@@ -15,8 +15,8 @@ typedef uir_status uir_stage_key(const uir_compile *compile, uir_text *text);
 /* primitives.c: `stage` of run_pass says which of the passes. */
 uir_stage_run uir_compile_load, uir_compile_decompose, uir_compile_run_pass;
 /* lower.c */
-uir_stage_run uir_compile_choose_precision, uir_compile_lay_out, uir_compile_choose_winograd, uir_compile_fuse,
-    uir_compile_build_loops, uir_compile_schedule, uir_compile_make_igraphs, uir_compile_form_runs;
+uir_stage_run uir_compile_choose_precision, uir_compile_legalise, uir_compile_lay_out, uir_compile_choose_winograd,
+    uir_compile_fuse, uir_compile_build_loops, uir_compile_schedule, uir_compile_make_igraphs, uir_compile_form_runs;
 /* package.c */
 uir_stage_run uir_compile_write_package, uir_compile_build_native;
 /* text.c */

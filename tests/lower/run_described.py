@@ -324,6 +324,30 @@ def check_roots(folder):
     check_against(path, "square root", model, {"x": x}, np.sqrt(x.astype(np.float64)), folder)
 
 
+def check_signs(folder):
+    """Products of bytes that mma does not take as they are: a 910B multiplies signed ones alone."""
+    rng = np.random.default_rng(11)
+    node = [helper.make_node("MatMulInteger", ["a", "b"], ["y"])]
+    dtypes = {np.uint8: TensorProto.UINT8, np.int8: TensorProto.INT8}
+    for first in dtypes:
+        for second in dtypes:
+            name = f"product of {first.__name__} and {second.__name__}"
+            b = rng.integers(np.iinfo(second).min, np.iinfo(second).max, (70, 33), endpoint=True).astype(second)
+            ports = [tensor("a", ["M", 70], dtypes[first])]
+            for constant in (True, False):
+                given = [numpy_helper.from_array(b, "b")] if constant else []
+                path = save(folder, node, ports + ([] if constant else [tensor("b", [70, 33], dtypes[second])]),
+                            [tensor("y", None, TensorProto.INT32)], given)
+                kernels = check_kernels("ascend:910B1", name, path)
+                tell(any("mma.i32.i8.i8" in k for k in kernels), f"{name}: is not the cube unit's")
+                for m in (1, 17, 64):
+                    a = rng.integers(np.iinfo(first).min, np.iinfo(first).max, (m, 70), endpoint=True).astype(first)
+                    a[0, :2] = np.iinfo(first).min, np.iinfo(first).max
+                    got, said = interpret("ascend:910B1", path, {"a": a} if constant else {"a": a, "b": b}, folder)
+                    tell(got is not None and np.array_equal(got, a.astype(np.int32) @ b.astype(np.int32)),
+                         f"{name}, {m} rows: {said[:300] or 'another result'}")
+
+
 def check_refusals(folder):
     model = os.path.join(ROOT, "models", "digits", "digits.onnx")
     bad = os.path.join(folder, "bad.device")
@@ -362,6 +386,7 @@ def main():
         check_bytes(folder)
         check_halves(folder)
         check_roots(folder)
+        check_signs(folder)
         for device in DEVICES:
             check_products(device, folder)
             check_operators(device, folder)

@@ -1,0 +1,128 @@
+/* Products that the machine does not multiply as they are, in terms of those that it does. So far of bytes: where mma
+ * takes signed ones alone, 128 less than an unsigned byte is a signed one, and what is missing is a sum over the other
+ * factor, of which a constant's is a constant:
+ *
+ *   matmul(a u8, b)  ->  matmul(a - 128, b) + 128 * sum over rows of b
+ *   matmul(a, b u8)  ->  matmul(a, b - 128) + 128 * sum over columns of a
+ *
+ * Sums of 32 bits wrap around in both alike: not a bit is another one. */
+#include "passes/legalise.h"
+#include "passes/tools.h"
+
+#include "ir/device.h"
+
+enum { HALF = 128 };
+
+typedef struct legaliser {
+    uir_module *module;
+    uir_pass_context *context;
+    uir_value_id *made; /* by value: its signed bytes, in the graph of the same place in `where` */
+    uir_graph_id *where;
+    uint32_t count;
+    uir_dtype middle;
+} legaliser;
+
+static uir_dtype dtype_of(const uir_module *module, uir_value_id value) {
+    return uir_value_type(module, value)->dtype;
+}
+
+/* ---- the difference of bytes ---- */
+/* Cycles of a vector of it; a great number where no unit does it, or one that takes elements one at a time. */
+static uint64_t cost_of(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other) {
+    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
+    uint64_t least = 1u << 24;
+    for (uint32_t kind = 0; scratch >= 0 && kind < device->unit_kind_count; kind++) {
+        int found = uir_device_find_legal(device, iop, dtype, other, (uint32_t)scratch, 1u << scratch, kind, 0);
+        if (found < 0) continue;
+        const uir_legal_row *row = &device->legal[found];
+        uint64_t cycles = row->cycles_per_element ? row->cycles_per_element * (uint64_t)device->vector_bytes
+                          : row->cycles           ? row->cycles
+                                                  : 1;
+        if (cycles < least) least = cycles;
+    }
+    return least;
+}
+
+/* The dtype in which the machine takes 128 from a byte in the fewest cycles: each holds all that comes up. */
+static uir_dtype find_middle(const uir_device *device) {
+    static const uir_dtype dtypes[] = {UIR_DTYPE_I32, UIR_DTYPE_I16, UIR_DTYPE_F16, UIR_DTYPE_F32};
+    uir_dtype best = dtypes[0];
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        uint64_t cost = cost_of(device, "cast", UIR_DTYPE_U8, dtypes[i]) +
+                        cost_of(device, "binary.sub", dtypes[i], UIR_DTYPE_NONE) +
+                        cost_of(device, "cast", dtypes[i], UIR_DTYPE_I8);
+        if (cost >= least) continue;
+        least = cost;
+        best = dtypes[i];
+    }
+    return best;
+}
+
+static uir_value_id make_signed(legaliser *l, uir_builder *b, uir_value_id bytes) {
+    bool kept = bytes.id < l->count && l->where[bytes.id].id == b->graph.id;
+    if (kept && l->made[bytes.id].id) return l->made[bytes.id];
+    const uir_type *type = uir_value_type(l->module, bytes);
+    uir_dim dims[UIR_MAX_RANK];
+    uint32_t rank = type->rank;
+    for (uint32_t d = 0; d < rank; d++) dims[d] = type->dims[d];
+    uir_value_id half = uir_build_broadcast(b, uir_build_scalar(b, l->middle, HALF), dims, rank);
+    uir_value_id less = uir_build_binary(b, UIR_OP_SUB, uir_build_cast(b, bytes, l->middle), half);
+    uir_value_id made = uir_build_cast(b, less, UIR_DTYPE_I8);
+    if (bytes.id < l->count) l->where[bytes.id] = b->graph, l->made[bytes.id] = made;
+    return made;
+}
+
+/* 128 times the sums of a factor along an axis, which stays, as one of the result's type. */
+static uir_value_id make_missing(uir_builder *b, uir_value_id factor, int64_t axis, const uir_type *result) {
+    uir_value_id sums =
+        uir_build_reduce(b, UIR_OP_REDUCE_SUM, uir_build_cast(b, factor, UIR_DTYPE_I32), &axis, 1, true);
+    uir_dim dims[UIR_MAX_RANK];
+    if (b->status != UIR_STATUS_OK) return (uir_value_id){0};
+    const uir_type *type = uir_value_type(b->module, sums);
+    uint32_t rank = type->rank;
+    for (uint32_t d = 0; d < rank; d++) dims[d] = type->dims[d];
+    uir_value_id half = uir_build_broadcast(b, uir_build_integer_scalar(b, UIR_DTYPE_I32, HALF), dims, rank);
+    return uir_build_broadcast(b, uir_build_binary(b, UIR_OP_MUL, sums, half), result->dims, result->rank);
+}
+
+static bool multiplies(const legaliser *l, uir_dtype a, uir_dtype b) {
+    return uir_device_multiplies_pair(l->context->device, UIR_DTYPE_I32, a, b);
+}
+
+static uir_value_id legalise(void *user, uir_builder *b, const uir_node_info *node) {
+    legaliser *l = user;
+    uir_value_id none = {0};
+    if (node->op != UIR_OP_MATMUL || dtype_of(l->module, node->outputs[0]) != UIR_DTYPE_I32) return none;
+    uir_value_id factors[2] = {node->inputs[0], node->inputs[1]};
+    const uir_type result = *uir_value_type(l->module, node->outputs[0]);
+    uir_dtype is[2] = {dtype_of(l->module, factors[0]), dtype_of(l->module, factors[1])};
+    if (multiplies(l, is[0], is[1]) || !multiplies(l, UIR_DTYPE_I8, UIR_DTYPE_I8)) return none;
+    for (uint32_t k = 0; k < 2; k++)
+        if (is[k] != UIR_DTYPE_U8 && is[k] != UIR_DTYPE_I8) return none;
+    uir_value_id missing[2] = {{0}, {0}};
+    for (uint32_t k = 0; k < 2; k++) {
+        if (is[k] != UIR_DTYPE_U8) continue;
+        /* The other factor as it is multiplied beside this one: the first as signed bytes, the second as it came. */
+        missing[k] = make_missing(b, factors[!k], k ? result.rank - 1 : result.rank - 2, &result);
+        factors[k] = make_signed(l, b, factors[k]);
+    }
+    uir_value_id sum = uir_build_matmul(b, factors[0], factors[1], UIR_DTYPE_I32);
+    for (uint32_t k = 0; k < 2; k++)
+        if (missing[k].id) sum = uir_build_binary(b, UIR_OP_ADD, sum, missing[k]);
+    return sum;
+}
+
+uir_status uir_legalise(uir_module *module, uir_pass_context *context) {
+    legaliser l = {.module = module, .context = context, .count = module->values.count};
+    uint32_t before = context->changes;
+    if (!context->device) return UIR_STATUS_OK;
+    l.middle = find_middle(context->device);
+    UIR_TRY_ALLOCATE(l.made, uir_arena_allocate_array(context->scratch, (size_t)l.count + 1, sizeof *l.made));
+    UIR_TRY_ALLOCATE(l.where, uir_arena_allocate_array(context->scratch, (size_t)l.count + 1, sizeof *l.where));
+    UIR_TRY(uir_rewrite_nodes(module, context, &(uir_rewriter){.rewrite = legalise, .user = &l}));
+    if (context->changes == before) return UIR_STATUS_OK;
+    UIR_TRY(uir_cleanup_fold_constants(module, context));
+    UIR_TRY(uir_cleanup_merge_equal(module, context));
+    return uir_cleanup_drop_dead(module, context);
+}
