@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MAX_ROUNDS 5
+#define MAX_ROUNDS 16
 
 /* ---- conditions ---- */
 uir_term uir_iverify_loop_trips(uir_iverifier *v, uint32_t symbol) {

@@ -266,7 +266,9 @@ static uir_status tell_few(product *p) {
     uir_tactic *t = p->t;
     int64_t low, high;
     uir_dim_bounds(t->f->dims, p->sides[ROWS].extent, &low, &high);
-    if (low == high || high <= FEW_ROWS || low > FEW_ROWS) return UIR_STATUS_OK;
+    if (low == high || high <= FEW_ROWS || low > FEW_ROWS ||
+        uir_dim_multiple(t->f->dims, p->sides[ROWS].extent) > FEW_ROWS) /* none, or more */
+        return UIR_STATUS_OK;
     t->unknown_rows = true;
     if (!t->few) return UIR_STATUS_OK;
     uir_condition is_few = {UIR_RELATION_LE, p->sides[ROWS].extent, uir_tactic_number(t, FEW_ROWS)};
@@ -566,7 +568,7 @@ static uir_status schedule_product(product *p) {
 uir_status uir_tactic_schedule_products(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, NONE, blocks, MOST_BLOCKS), products = 0;
     product p;
-    if (!t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
+    if (t->plain || !t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < count; i++) products += find_product(t, blocks[i], &p);
     for (uint32_t i = 0; i < count; i++) {
         bool fits;

@@ -235,7 +235,7 @@ typedef struct variant {
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
     bool always;
-    bool few, unknown_rows; /* as of uir_tactic */
+    bool plain, products, few, unknown_rows; /* as of uir_tactic */
     int64_t lanes;
 } variant;
 
@@ -247,6 +247,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
                     .choice = v->choice,
                     .diagnostics = diagnostics,
                     .stream = v->stream,
+                    .plain = v->plain,
                     .few = v->few,
                     .lanes = v->lanes,
                     .column = v->lanes < UIR_TACTIC_COLUMN ? v->lanes : UIR_TACTIC_COLUMN,
@@ -256,6 +257,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
         status = uir_tactic_inline_widenings(&t);
         if (status == UIR_STATUS_OK) status = uir_tactic_schedule_products(&t);
+        v->products = t.products;
         v->unknown_rows = t.unknown_rows;
         v->reduces = t.reduces = has_reduction(&t);
         if (status == UIR_STATUS_OK)
@@ -332,6 +334,11 @@ uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *devic
     uint32_t first = out->count;
     stream.stream = true;
     UIR_TRY(schedule_fitting(&rows, diagnostics, out));
+    if (!rows.fits && rows.products) { /* beside what else they keep their tiles have no room */
+        uir_loop_list_truncate(out, first);
+        rows.plain = stream.plain = true;
+        UIR_TRY(schedule_fitting(&rows, diagnostics, out));
+    }
     bool whole =
         !rows.reduces || (rows.fits && rows.always && !has_long_rows(out->variants[first].function, rows.lanes));
     if (!whole && !rows.fits)

@@ -27,6 +27,7 @@ typedef struct uir_tactic {
     bool stream;           /* rows of any length: nothing of a row is kept */
     bool shares;           /* all rows read some operand alike */
     bool products;         /* some nests are complete products */
+    bool plain;            /* products are sums like others */
     bool few;              /* products have few rows where only the run knows how many */
     bool unknown_rows;     /* some product has such rows, and might be tiled otherwise were they few */
     uint32_t segment;      /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */

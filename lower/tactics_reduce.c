@@ -206,12 +206,24 @@ static bool has_windows_along(const uir_tactic *t, uint32_t axis) {
     return false;
 }
 
+/* Does a nest under the loop read what the block reduces? The states of all its rows are kept then, and a row is none
+ * of their dims. */
+static bool keeps_states(const uir_tactic *t, uint32_t block, uint32_t loop) {
+    uint32_t readers[MOST_BLOCKS], tensor = uir_tactic_at(t, uir_tactic_at(t, block)->first_child)->targets[0].tensor;
+    uint32_t count = uir_schedule_readers(t->s, tensor, readers, MOST_BLOCKS);
+    if (!uir_tactic_has_kind(t, block, UIR_LOOP_STATEMENT_UPDATE)) return false;
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (uir_tactic_is_under(t, readers[i], loop)) return true;
+    return count > MOST_BLOCKS;
+}
+
 /* Nests beside the anchor's, under loops that they have in common. */
 static uir_status vectorise_beside(uir_tactic *t, uint32_t loop) {
     uint32_t top = uir_tactic_top_of(t, loop), blocks[MOST_BLOCKS];
     uint32_t count = top == loop ? 0 : uir_schedule_blocks(t->s, top, blocks, MOST_BLOCKS);
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
-        if (!uir_tactic_is_under(t, blocks[i], loop)) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
+        if (!uir_tactic_is_under(t, blocks[i], loop) && !keeps_states(t, blocks[i], loop))
+            UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], loop));
     return UIR_STATUS_OK;
 }
 
