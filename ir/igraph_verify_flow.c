@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_ROUNDS 16
+#define PROPOSING  3 /* rounds in which facts may be proposed; those after it can only drop some */
 
 /* ---- conditions ---- */
 uir_term uir_iverify_loop_trips(uir_iverifier *v, uint32_t symbol) {
@@ -328,7 +329,7 @@ static uir_status settle(uir_iverifier *v, loop_walk *w, uint32_t round, bool *o
         else
             *out_settled = false;
     }
-    for (uint32_t i = 0; i < v->facts.count && round + 2 < MAX_ROUNDS; i++) {
+    for (uint32_t i = 0; i < v->facts.count && round < PROPOSING; i++) {
         if (!may_propose(v, w, &v->facts.data[i]) || is_candidate(v, &w->candidates, &v->facts.data[i])) continue;
         UIR_TRY(uir_iverify_facts_push(v, &kept, &v->facts.data[i]));
         *out_settled = false;
