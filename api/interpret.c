@@ -52,17 +52,23 @@ static bool has_kernel(const uir_model *model, const uir_node_info *node) {
            uir_lowering_find_kernel(&compile->lowering, uir_node_string(compile->primitives, node, "kernel", ""));
 }
 
-/* By its bytecode, which gives the same bits in a fraction of the time, where the kernel has one. */
+/* By its bytecode, which gives the same bits in a fraction of the time, where the kernel has one. NOT_FOUND: it is for
+ * other sizes than these, for which there is no room on the chip. */
 static uir_status interpret(kernel_run *run, const uir_launch *launch, void *const *outputs) {
-    uir_diagnostics said;
+    uir_diagnostics said, *to = &run->call->diagnostics;
     uir_diagnostics_init(&said, &run->session->allocator);
     uir_status status = uir_launch_igraph(launch, "vm", outputs, &said);
-    if (status == UIR_STATUS_UNSUPPORTED)
-        status = uir_launch_interpreted(launch, outputs, &run->call->diagnostics);
-    else
-        for (const uir_diagnostic *d = said.first; d; d = d->next)
-            if (d->severity == UIR_SEVERITY_ERROR)
-                uir_error_hint(&run->call->diagnostics, d->status, &d->location, d->hint, "%s", d->message);
+    if (status == UIR_STATUS_UNSUPPORTED) {
+        uir_diagnostics_deinit(&said);
+        uir_diagnostics_init(&said, &run->session->allocator);
+        status = uir_launch_interpreted(launch, outputs, &said);
+    }
+    for (const uir_diagnostic *d = said.first; d; d = d->next) {
+        if (status == UIR_STATUS_NOT_FOUND)
+            uir_warning(to, &d->location, "%s: the host computes them", d->message);
+        else if (d->severity == UIR_SEVERITY_ERROR)
+            uir_error_hint(to, d->status, &d->location, d->hint, "%s", d->message);
+    }
     uir_diagnostics_deinit(&said);
     return status;
 }
@@ -147,6 +153,11 @@ static uir_status run_group(void *user, const uir_node_values *values, bool *out
     uir_status status = interpret(run, &launch, outputs);
     if (status == UIR_STATUS_OK && session->estimate) status = keep_estimate(run, &launch);
     uir_release(&session->allocator, outputs, size);
+    if (status == UIR_STATUS_NOT_FOUND) {
+        session->statistics.interpreter_calls++;
+        *out_ran = false;
+        return UIR_STATUS_OK;
+    }
     session->statistics.groups++;
     return status;
 }
