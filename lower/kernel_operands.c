@@ -489,7 +489,7 @@ static bool has_shape(const uir_kernel_memory *m, const shape *s) {
 static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, const shape *s) {
     char name[24];
     int space = space_of_shape(k, s);
-    for (uint32_t i = k->first_memory; i < k->memories.count; i++) {
+    for (uint32_t i = s->single ? 0 : k->first_memory; i < k->memories.count; i++) {
         uir_kernel_memory *m = &k->memories.data[i];
         if (m->taken || m->dtype != dtype || m->space != space || !has_shape(m, s)) continue;
         m->taken = true;
@@ -603,6 +603,7 @@ void uir_kernel_end_block(uir_kernel *k) {
             if (!v->uses && v->kind == UIR_KERNEL_RESULT) k->memories.data[v->pool].taken = false;
         }
     }
-    /* Each block's own, so that loops have instances of them; what is not alive together comes to lie in one place. */
-    if (k->device->pipe_count > 1) k->first_memory = k->memories.count;
+    /* Each block's own, so that loops have instances of them, and what is not alive together comes to lie in one place;
+     * single elements have neither. */
+    if (k->device->pipe_count > 1 && k->doubling != UIR_DOUBLE_NONE) k->first_memory = k->memories.count;
 }

@@ -204,6 +204,15 @@ int64_t uir_tactic_count_units_apart(const uir_device *device) {
     return uir_device_count_units(device, 0); /* the kind that does all but products */
 }
 
+/* Is some output made by pieces? That they cover all of it is not proved of such tiles. */
+static bool has_pieces(const uir_tactic *t) {
+    uint32_t writers[2];
+    for (uint32_t i = 0; i < t->f->tensors.count; i++)
+        if (t->f->tensors.data[i].role == UIR_LOOP_ROLE_OUT && uir_schedule_writers(t->s, i, writers, 2) > 1)
+            return true;
+    return false;
+}
+
 /* Rows of an index where each such unit has one: what all rows read alike it brings once. */
 static uir_status even_tile(uir_tactic *t, const uint32_t *loops, uint32_t count, int64_t units, uir_dim *out_factor) {
     uir_dims *dims = t->f->dims;
@@ -232,10 +241,11 @@ uir_status uir_tactic_bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t 
     if (count <= 4) {
         uir_dim factor;
         int64_t value, rows = 0, units = uir_tactic_count_units_apart(t->device);
-        UIR_TRY(units ? even_tile(t, loops, count, units, &factor) : row_tile(t, elements, &factor));
+        bool even = units && !has_pieces(t);
+        UIR_TRY(even ? even_tile(t, loops, count, units, &factor) : row_tile(t, elements, &factor));
         bool whole = uir_dim_is_const(t->f->dims, uir_tactic_at(t, loops[last])->extent, &rows) && rows <= ROWS;
         bool known = uir_dim_is_const(t->f->dims, factor, &value);
-        whole = whole && (known ? rows <= value : !units);
+        whole = whole && (known ? rows <= value : !even);
         if (whole && !(t->shares && count == 1)) {
             parallel--; /* all of them at once */
         } else if (!known || value > 1) {
