@@ -328,21 +328,38 @@ static uir_status schedule_few(variant few, uint32_t first, uir_diagnostics *dia
     return UIR_STATUS_OK;
 }
 
-uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
-                             uir_diagnostics *diagnostics, uir_loop_list *out) {
-    variant rows = {.naive = f, .device = device, .choice = choice}, stream = rows;
-    uint32_t first = out->count;
+/* The variants of one way to take products. `out_fits`: some has room on the chip. */
+static uir_status schedule_way(variant rows, uint32_t first, uir_diagnostics *diagnostics, uir_loop_list *out,
+                               bool *out_fits, bool *out_products) {
+    variant stream = rows;
     stream.stream = true;
     UIR_TRY(schedule_fitting(&rows, diagnostics, out));
-    if (!rows.fits && rows.products) { /* beside what else they keep their tiles have no room */
-        uir_loop_list_truncate(out, first);
-        rows.plain = stream.plain = true;
-        UIR_TRY(schedule_fitting(&rows, diagnostics, out));
-    }
+    *out_fits = rows.fits;
+    *out_products = rows.products;
     bool whole =
         !rows.reduces || (rows.fits && rows.always && !has_long_rows(out->variants[first].function, rows.lanes));
-    if (!whole && !rows.fits)
-        uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
-    if (!whole) UIR_TRY(schedule_fitting(&stream, diagnostics, out));
+    if (!whole) {
+        if (!rows.fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
+        UIR_TRY(schedule_fitting(&stream, diagnostics, out));
+        *out_fits = *out_fits || stream.fits;
+    }
     return rows.fits && rows.unknown_rows ? schedule_few(rows, first, diagnostics, out) : UIR_STATUS_OK;
+}
+
+static uint32_t count_updates(const uir_loop_function *f) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->statements.count; i++) count += f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE;
+    return count;
+}
+
+uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
+                             uir_diagnostics *diagnostics, uir_loop_list *out) {
+    variant rows = {.naive = f, .device = device, .choice = choice};
+    uint32_t first = out->count;
+    bool fits, products;
+    UIR_TRY(schedule_way(rows, first, diagnostics, out, &fits, &products));
+    if (fits || !products || count_updates(f) > 1) return UIR_STATUS_OK; /* smaller groups may have room */
+    uir_loop_list_truncate(out, first); /* beside what else they keep the tiles of products have no room */
+    rows.plain = true;
+    return schedule_way(rows, first, diagnostics, out, &fits, &products);
 }
