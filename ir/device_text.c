@@ -331,7 +331,9 @@ static uir_status parse_form(device_parser *p, uir_legal_row *row) {
             UIR_TRY(find_word(p, "a pipe", d->pipes, d->pipe_count, sizeof *d->pipes, &pipe));
             row->pipe = (int32_t)pipe;
         } else if (uir_tokenizer_accept(p->tokens, "with")) {
-            UIR_TRY(parse_words(p, "a constraint", constraints, LENGTH(constraints), &row->constraints));
+            uint32_t wanted;
+            UIR_TRY(parse_words(p, "a constraint", constraints, LENGTH(constraints), &wanted));
+            row->constraints |= wanted; /* besides those of a form */
         } else {
             return UIR_STATUS_OK;
         }
