@@ -353,6 +353,11 @@ static uint32_t doubling_loop(const places *p, uint32_t index) {
     return loop == NONE || b->kept < depth_of(p, loop) ? NONE : loop;
 }
 
+static void double_buffer(places *p, uint32_t index, uint32_t loop) {
+    p->g->pointers.data[index].instances = 2;
+    p->g->pointers.data[index].by_loop = p->loops.data[loop].symbol;
+}
+
 /* Bytes that an instance takes in its space, at most; -1: too many to tell. */
 static int64_t most_bytes(const places *p, uint32_t index) {
     int64_t alignment = p->g->device->spaces[p->g->pointers.data[index].space].alignment, least, most;
@@ -373,9 +378,8 @@ static bool has_room(places *p, uint32_t space) {
         left = bytes < 0 || bytes > left / pointer->instances ? -1 : left - bytes * pointer->instances;
     }
     for (uint32_t i = 0; i < p->g->pointers.count; i++)
-        if (p->buffers[i].shared && p->g->pointers.data[i].space == space) {
+        if (p->buffers[i].shared && p->g->pointers.data[i].space == space)
             p->g->pointers.data[i].over = p->buffers[i].next_over = NONE;
-        }
     return left >= 0;
 }
 
@@ -389,8 +393,7 @@ static uir_status give_fitting(places *p) {
             uir_ipointer *pointer = &p->g->pointers.data[i];
             uint32_t loop = doubling_loop(p, i);
             if (loop == NONE || depth_of(p, loop) != depth) continue;
-            pointer->instances = 2;
-            pointer->by_loop = p->loops.data[loop].symbol;
+            double_buffer(p, i, loop);
             if (has_room(p, pointer->space)) continue;
             pointer->instances = 1;
             pointer->by_loop = NONE;
@@ -401,11 +404,8 @@ static uir_status give_fitting(places *p) {
 static uir_status give_in_scratch(places *p) {
     int scratch = uir_device_find_role(p->g->device, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
-        uir_ipointer *pointer = &p->g->pointers.data[i];
         uint32_t loop = doubling_loop(p, i);
-        if (loop == NONE || (int)pointer->space != scratch) continue;
-        pointer->instances = 2;
-        pointer->by_loop = p->loops.data[loop].symbol;
+        if (loop != NONE && (int)p->g->pointers.data[i].space == scratch) double_buffer(p, i, loop);
     }
     return give_fitting(p);
 }

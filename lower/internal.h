@@ -177,4 +177,7 @@ uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 uir_status uir_nest_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
                              uir_diagnostics *diagnostics, uir_loop_list *out);
 
+/* Reductions of a function that is not scheduled yet: products are among them. */
+uint32_t uir_lower_count_updates(const uir_loop_function *function);
+
 #endif

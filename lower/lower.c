@@ -87,14 +87,17 @@ static uir_status say_classified(uir_loop_list *list, uint32_t first) {
     return UIR_STATUS_OK;
 }
 
+uint32_t uir_lower_count_updates(const uir_loop_function *f) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->statements.count; i++) count += f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE;
+    return count;
+}
+
 /* A product that no smaller group could have, on a machine that works in a space of its own: where no tile of it fits,
  * its sums are sums like others. */
 static bool stands_alone(const uir_loop_function *f, const uir_device *device) {
     int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
-    uint32_t updates = 0;
-    for (uint32_t i = 0; i < f->statements.count; i++)
-        updates += f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE;
-    return scratch >= 0 && !device->spaces[scratch].is_cache && updates == 1;
+    return scratch >= 0 && !device->spaces[scratch].is_cache && uir_lower_count_updates(f) == 1;
 }
 
 static uir_status schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,

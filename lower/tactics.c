@@ -346,19 +346,13 @@ static uir_status schedule_way(variant rows, uint32_t first, uir_diagnostics *di
     return rows.fits && rows.unknown_rows ? schedule_few(rows, first, diagnostics, out) : UIR_STATUS_OK;
 }
 
-static uint32_t count_updates(const uir_loop_function *f) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < f->statements.count; i++) count += f->statements.data[i].kind == UIR_LOOP_STATEMENT_UPDATE;
-    return count;
-}
-
 uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
                              uir_diagnostics *diagnostics, uir_loop_list *out) {
     variant rows = {.naive = f, .device = device, .choice = choice};
     uint32_t first = out->count;
     bool fits, products;
     UIR_TRY(schedule_way(rows, first, diagnostics, out, &fits, &products));
-    if (fits || !products || count_updates(f) > 1) return UIR_STATUS_OK; /* smaller groups may have room */
+    if (fits || !products || uir_lower_count_updates(f) > 1) return UIR_STATUS_OK; /* smaller groups may have room */
     uir_loop_list_truncate(out, first); /* beside what else they keep the tiles of products have no room */
     rows.plain = true;
     return schedule_way(rows, first, diagnostics, out, &fits, &products);

@@ -429,7 +429,7 @@ typedef struct slicing {
     uint32_t tensor;
     const uir_loop_statement *block, *lane; /* the loop that is a slice's last dim */
     uint32_t dim;                           /* UIR_LOOP_NONE: along none so far */
-    bool differs;                           /* along several, or not element by element */
+    bool differs;                           /* along several */
 } slicing;
 
 static void look_along(slicing *s, const uir_loop_access *access) {

@@ -16,10 +16,7 @@ enum { HALF = 128 };
 typedef struct legaliser {
     uir_module *module;
     uir_pass_context *context;
-    uir_value_id *made; /* by value: its signed bytes, in the graph of the same place in `where` */
-    uir_graph_id *where;
-    uint32_t count;
-    uir_dtype middle;
+    uir_dtype middle; /* in which 128 is taken from a byte */
 } legaliser;
 
 static uir_dtype dtype_of(const uir_module *module, uir_value_id value) {
@@ -59,31 +56,27 @@ static uir_dtype find_middle(const uir_device *device) {
     return best;
 }
 
-static uir_value_id make_signed(legaliser *l, uir_builder *b, uir_value_id bytes) {
-    bool kept = bytes.id < l->count && l->where[bytes.id].id == b->graph.id;
-    if (kept && l->made[bytes.id].id) return l->made[bytes.id];
-    const uir_type *type = uir_value_type(l->module, bytes);
+/* `number` in a value of the other's shape. */
+static uir_value_id fill_like(uir_builder *b, uir_value_id shape, uir_dtype dtype, double number) {
     uir_dim dims[UIR_MAX_RANK];
+    if (b->status != UIR_STATUS_OK) return (uir_value_id){0};
+    const uir_type *type = uir_value_type(b->module, shape);
     uint32_t rank = type->rank;
     for (uint32_t d = 0; d < rank; d++) dims[d] = type->dims[d];
-    uir_value_id half = uir_build_broadcast(b, uir_build_scalar(b, l->middle, HALF), dims, rank);
-    uir_value_id less = uir_build_binary(b, UIR_OP_SUB, uir_build_cast(b, bytes, l->middle), half);
-    uir_value_id made = uir_build_cast(b, less, UIR_DTYPE_I8);
-    if (bytes.id < l->count) l->where[bytes.id] = b->graph, l->made[bytes.id] = made;
-    return made;
+    return uir_build_broadcast(b, uir_build_scalar(b, dtype, number), dims, rank);
+}
+
+static uir_value_id make_signed(const legaliser *l, uir_builder *b, uir_value_id bytes) {
+    uir_value_id half = fill_like(b, bytes, l->middle, HALF), wide = uir_build_cast(b, bytes, l->middle);
+    return uir_build_cast(b, uir_build_binary(b, UIR_OP_SUB, wide, half), UIR_DTYPE_I8);
 }
 
 /* 128 times the sums of a factor along an axis, which stays, as one of the result's type. */
 static uir_value_id make_missing(uir_builder *b, uir_value_id factor, int64_t axis, const uir_type *result) {
-    uir_value_id sums =
-        uir_build_reduce(b, UIR_OP_REDUCE_SUM, uir_build_cast(b, factor, UIR_DTYPE_I32), &axis, 1, true);
-    uir_dim dims[UIR_MAX_RANK];
-    if (b->status != UIR_STATUS_OK) return (uir_value_id){0};
-    const uir_type *type = uir_value_type(b->module, sums);
-    uint32_t rank = type->rank;
-    for (uint32_t d = 0; d < rank; d++) dims[d] = type->dims[d];
-    uir_value_id half = uir_build_broadcast(b, uir_build_integer_scalar(b, UIR_DTYPE_I32, HALF), dims, rank);
-    return uir_build_broadcast(b, uir_build_binary(b, UIR_OP_MUL, sums, half), result->dims, result->rank);
+    uir_value_id wide = uir_build_cast(b, factor, UIR_DTYPE_I32);
+    uir_value_id sums = uir_build_reduce(b, UIR_OP_REDUCE_SUM, wide, &axis, 1, true);
+    uir_value_id times = uir_build_binary(b, UIR_OP_MUL, sums, fill_like(b, sums, UIR_DTYPE_I32, HALF));
+    return uir_build_broadcast(b, times, result->dims, result->rank);
 }
 
 static bool multiplies(const legaliser *l, uir_dtype a, uir_dtype b) {
@@ -114,15 +107,13 @@ static uir_value_id legalise(void *user, uir_builder *b, const uir_node_info *no
 }
 
 uir_status uir_legalise(uir_module *module, uir_pass_context *context) {
-    legaliser l = {.module = module, .context = context, .count = module->values.count};
+    legaliser l = {.module = module, .context = context};
     uint32_t before = context->changes;
     if (!context->device) return UIR_STATUS_OK;
     l.middle = find_middle(context->device);
-    UIR_TRY_ALLOCATE(l.made, uir_arena_allocate_array(context->scratch, (size_t)l.count + 1, sizeof *l.made));
-    UIR_TRY_ALLOCATE(l.where, uir_arena_allocate_array(context->scratch, (size_t)l.count + 1, sizeof *l.where));
     UIR_TRY(uir_rewrite_nodes(module, context, &(uir_rewriter){.rewrite = legalise, .user = &l}));
     if (context->changes == before) return UIR_STATUS_OK;
     UIR_TRY(uir_cleanup_fold_constants(module, context));
-    UIR_TRY(uir_cleanup_merge_equal(module, context));
+    UIR_TRY(uir_cleanup_merge_equal(module, context)); /* several products of one factor have its bytes made once */
     return uir_cleanup_drop_dead(module, context);
 }
