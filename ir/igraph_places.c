@@ -33,6 +33,7 @@ typedef struct written {
 typedef struct buffer {
     bool shared;      /* may share its place */
     bool moved;       /* a move brings it here from another space or takes it there */
+    bool ordered;     /* one within its space makes it: what lies otherwise there */
     uint32_t touches; /* NONE: there are none */
     uint32_t written; /* the last of those that hold here */
     uint32_t kept;    /* loops that no value crosses an iteration of: as many from outside as are around each read */
@@ -74,18 +75,24 @@ static bool is_whole(const uir_igraph *g, const uir_islice *slice) {
     return !slice->window;
 }
 
+static bool is_at_least(const uir_igraph *g, uir_dim a, uir_dim b) {
+    int64_t low, high;
+    uir_dim rest = uir_dim_sub(g->dims, a, b);
+    if (!rest.id) return false;
+    uir_dim_bounds(g->dims, rest, &low, &high);
+    return low >= 0;
+}
+
 /* Is all that a slice names in what was written? */
 static bool covers(const uir_igraph *g, const uir_islice *write, const uir_islice *read) {
     if (is_whole(g, write)) return true;
     if (write->window || read->window || write->rank != read->rank) return false;
     for (uint32_t d = 0; d < write->rank; d++) {
-        int64_t from, size, start, count;
         if (uir_dim_equal(write->starts[d], read->starts[d]) && uir_dim_equal(write->counts[d], read->counts[d]))
             continue;
-        if (!uir_dim_is_const(g->dims, write->starts[d], &from) ||
-            !uir_dim_is_const(g->dims, write->counts[d], &size) ||
-            !uir_dim_is_const(g->dims, read->starts[d], &start) ||
-            !uir_dim_is_const(g->dims, read->counts[d], &count) || start < from || start + count > from + size)
+        if (!is_at_least(g, read->starts[d], write->starts[d]) ||
+            !is_at_least(g, uir_dim_add(g->dims, write->starts[d], write->counts[d]),
+                         uir_dim_add(g->dims, read->starts[d], read->counts[d])))
             return false;
     }
     return true;
@@ -121,6 +128,7 @@ static void see_instruction(places *p, const uir_iinstruction *in, bool certain)
     bool moves = row->family == UIR_IOP_FAMILY_MOVE &&
                  p->g->pointers.data[in->slices[0].pointer].space != p->g->pointers.data[in->slices[1].pointer].space;
     for (uint32_t k = 0; k < in->slice_count && moves; k++) p->buffers[in->slices[k].pointer].moved = true;
+    if (row->family == UIR_IOP_FAMILY_MOVE && !moves) p->buffers[in->slices[0].pointer].ordered = true;
     if (in->has_scratch) touch_slice(p, &in->scratch, false);
     /* What the units of a group do together, one of them writes. */
     if (certain && in->scope == UIR_SCOPE_UNIT && in->slice_count) write_slice(p, &in->slices[0]);
@@ -348,7 +356,7 @@ static uint32_t common_loop(const places *p, const buffer *b) {
 /* The loop by which the buffer may have two instances; NONE: it may not. */
 static uint32_t doubling_loop(const places *p, uint32_t index) {
     const buffer *b = &p->buffers[index];
-    if (!b->shared || !b->moved || b->touches == NONE || p->g->pointers.data[index].by_loop != NONE) return NONE;
+    if (!b->shared || b->touches == NONE || p->g->pointers.data[index].by_loop != NONE) return NONE;
     uint32_t loop = common_loop(p, b);
     return loop == NONE || b->kept < depth_of(p, loop) ? NONE : loop;
 }
@@ -383,8 +391,9 @@ static bool has_room(places *p, uint32_t space) {
     return left >= 0;
 }
 
-/* The innermost loops turn most often: theirs first. */
-static uir_status give_fitting(places *p) {
+/* The innermost loops turn most often: theirs first. Of what comes from other spaces before what is put in order here,
+ * by another unit than those that compute, maybe. */
+static void give_as_fits(places *p, bool moved) {
     uint32_t deepest = 0;
     for (uint32_t l = 0; l < p->loops.count; l++)
         if (p->loops.data[l].depth > deepest) deepest = p->loops.data[l].depth;
@@ -393,11 +402,17 @@ static uir_status give_fitting(places *p) {
             uir_ipointer *pointer = &p->g->pointers.data[i];
             uint32_t loop = doubling_loop(p, i);
             if (loop == NONE || depth_of(p, loop) != depth) continue;
+            if (p->buffers[i].moved != moved || !(moved || p->buffers[i].ordered)) continue;
             double_buffer(p, i, loop);
             if (has_room(p, pointer->space)) continue;
             pointer->instances = 1;
             pointer->by_loop = NONE;
         }
+}
+
+static uir_status give_fitting(places *p) {
+    give_as_fits(p, true);
+    give_as_fits(p, false);
     return UIR_STATUS_OK;
 }
 
@@ -405,7 +420,8 @@ static uir_status give_in_scratch(places *p) {
     int scratch = uir_device_find_role(p->g->device, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
         uint32_t loop = doubling_loop(p, i);
-        if (loop != NONE && (int)p->g->pointers.data[i].space == scratch) double_buffer(p, i, loop);
+        if (loop != NONE && p->buffers[i].moved && (int)p->g->pointers.data[i].space == scratch)
+            double_buffer(p, i, loop);
     }
     return give_fitting(p);
 }

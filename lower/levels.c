@@ -319,23 +319,19 @@ static uint32_t iter_of_copy(const product *p, uint32_t iter) {
     return NONE;
 }
 
-/* The copy of the sums to memory: a block that does only that, or one that is made. */
-static uir_status find_copy(product *p) {
-    uir_tactic *t = p->t;
-    uint32_t readers[MOST_BLOCKS], count = uir_schedule_readers(t->s, p->sums, readers, MOST_BLOCKS), reader = NONE;
-    const char *memory = uir_lower_space(t->device, UIR_SPACE_MEMORY);
+uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, uint32_t *out_block) {
+    uint32_t readers[MOST_BLOCKS], count = uir_schedule_readers(t->s, sums, readers, MOST_BLOCKS), reader = NONE;
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++) {
-        if (readers[i] == p->update) continue;
+        if (readers[i] == update) continue;
         if (reader != NONE) return UIR_STATUS_UNSUPPORTED;
         reader = readers[i];
     }
     if (reader == NONE) return UIR_STATUS_UNSUPPORTED;
     const uir_loop_statement *s = uir_tactic_only_statement(t, reader);
-    if (s && s->kind == UIR_LOOP_STATEMENT_STORE && expression(t, s->values[0])->kind == UIR_LOOP_LOAD) {
-        p->copy = reader;
+    *out_block = reader;
+    if (s && s->kind == UIR_LOOP_STATEMENT_STORE && expression(t, s->values[0])->kind == UIR_LOOP_LOAD)
         return UIR_STATUS_OK;
-    }
-    return uir_schedule_cache_read(t->s, p->sums, reader, memory, NULL, &p->copy);
+    return uir_schedule_cache_read(t->s, sums, reader, uir_lower_space(t->device, UIR_SPACE_MEMORY), NULL, out_block);
 }
 
 static uir_status order(product *p, uint32_t block, const uint32_t *loops, uint32_t count) {
@@ -555,7 +551,7 @@ static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) 
 
 static uir_status schedule_product(product *p) {
     uint32_t outer[MOST_LOOPS + 2], count;
-    UIR_TRY(find_copy(p));
+    UIR_TRY(uir_tactic_find_sums(p->t, p->sums, p->update, &p->copy));
     UIR_TRY(read_through(p));
     UIR_TRY(tile_sums(p, outer, &count));
     UIR_TRY(place_passing(p));
@@ -570,9 +566,13 @@ uir_status uir_tactic_schedule_products(uir_tactic *t) {
     product p;
     if (t->plain || !t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < count; i++) products += find_product(t, blocks[i], &p);
+    bool several = uir_lower_count_updates(t->f) > 1;
     for (uint32_t i = 0; i < count; i++) {
         bool fits;
-        if (!find_product(t, blocks[i], &p)) continue;
+        if (!find_product(t, blocks[i], &p)) {
+            if (several && t->store_count < UIR_TACTIC_PARTED) UIR_TRY(uir_tactic_schedule_sums(t, blocks[i], &fits));
+            continue;
+        }
         UIR_TRY(choose_tiles(&p, products == 1 && !t->few ? t->choice : NULL, &fits));
         if (!fits) continue; /* it is a sum like others */
         if (t->store_count == UIR_TACTIC_PARTED) return UIR_STATUS_UNSUPPORTED;

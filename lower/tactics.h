@@ -133,6 +133,16 @@ bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_colum
 /* Products that the machine multiplies far from memory get nests of their own, which are complete then, as those of
  * parts are. */
 uir_status uir_tactic_schedule_products(uir_tactic *t);
+/* The block that stores finished sums in memory: one that does only that, or one that is made. UNSUPPORTED: nobody reads
+ * them, or several blocks do. */
+uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, uint32_t *out_block);
+
+/* ---- products by vectors (multiply_adds.c) ---- */
+/* The nest of the block, and with it what is made for it, where that is one product and the machine has no multiplier
+ * for it, but memories of its own for tiles. */
+uir_status uir_tactic_schedule_multiply_adds(uir_tactic *t, uint32_t anchor, bool *out_done);
+/* One of several products gets a nest of its own, which is complete then: its sums go to memory. */
+uir_status uir_tactic_schedule_sums(uir_tactic *t, uint32_t update, bool *out_done);
 
 /* ---- reductions by parts (tactics_parts.c) ---- */
 /* Is there a reduction so long, and with so little to do beside it, that parts of it are worth a second phase? */

@@ -400,7 +400,9 @@ uir_status uir_tactic_schedule_reduction(uir_tactic *t) {
         UIR_TRY(order_rows(t));
         UIR_TRY(merge_rows(t, spatial_loops(t, anchor, spatial)));
     }
-    UIR_TRY(schedule_rows(t, anchor));
+    bool done;
+    UIR_TRY(uir_tactic_schedule_multiply_adds(t, anchor, &done));
+    if (!done) UIR_TRY(schedule_rows(t, anchor));
     UIR_TRY(uir_tactic_bind_strays(t));
     return uir_tactic_place_temps(t);
 }
