@@ -309,12 +309,12 @@ static uint32_t loop_of(const product *p, uint32_t block, uint32_t under, uint32
 /* The iteration variable of the copy that is the update's: by the dim of the sums along which both go. */
 static uint32_t iter_of_copy(const product *p, uint32_t iter) {
     const uir_loop_statement *update = uir_tactic_only_statement(p->t, p->update);
-    const uir_loop_statement *copy = uir_tactic_only_statement(p->t, p->copy);
     const uir_loop_statement *u = uir_tactic_at(p->t, p->update), *c = uir_tactic_at(p->t, p->copy);
     if (iter == NONE) return NONE;
     uint32_t dim = dim_of_iter(p->t, &update->targets[0], &u->iters[iter]);
-    const uir_loop_access *load = &expression(p->t, copy->values[0])->load;
-    for (uint32_t i = 0; i < c->iter_count && dim != NONE; i++)
+    int last = p->problem.ways[UIR_TILE_SUMS].count - 1;
+    const uir_loop_access *load = uir_tactic_find_access(p->t, p->copy, last > 0 ? p->passed[last] : p->sums);
+    for (uint32_t i = 0; i < c->iter_count && dim != NONE && load; i++)
         if (uir_dim_mentions(p->t->f->dims, load->indices[dim], c->iters[i].symbol)) return i;
     return NONE;
 }
@@ -332,6 +332,88 @@ uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, u
     if (s && s->kind == UIR_LOOP_STATEMENT_STORE && expression(t, s->values[0])->kind == UIR_LOOP_LOAD)
         return UIR_STATUS_OK;
     return uir_schedule_cache_read(t->s, sums, reader, uir_lower_space(t->device, UIR_SPACE_MEMORY), NULL, out_block);
+}
+
+static const uir_space *format_of(const product *p, uint32_t which, int place);
+
+/* Can units that multiply go on with finished sums where those come to lie, in the order of their rows? */
+static bool go_on(const product *p) {
+    const uir_device *d = p->t->device;
+    const uir_tile_way *way = &p->problem.ways[UIR_TILE_SUMS];
+    const uir_legal_row *mma = uir_device_find_pair(d, p->sum_dtype, p->dtypes[0], p->dtypes[1]);
+    int last = way->spaces[way->count - 1], scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    int64_t rows, columns;
+    if (scratch < 0 || !mma ||
+        uir_space_get_block(format_of(p, UIR_TILE_SUMS, way->count - 1), p->sum_dtype, &rows, &columns))
+        return false;
+    uint32_t operands = 1u << last | 1u << scratch;
+    for (uint32_t kind = 0; kind < d->unit_kind_count; kind++)
+        if (mma->unit_kinds >> kind & 1 && uir_device_find_legal(d, "binary.add", p->sum_dtype, UIR_DTYPE_NONE,
+                                                                 (uint32_t)scratch, operands, kind, 0) >= 0)
+            return true;
+    return false;
+}
+
+/* The only block that reads a tensor, beside one that makes it, where it stores one value; NONE. */
+static uint32_t only_reader(const uir_tactic *t, uint32_t tensor, uint32_t maker) {
+    uint32_t readers[3], count = uir_schedule_readers(t->s, tensor, readers, 3), reader = NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        if (readers[i] == maker) continue;
+        if (count > 2 || reader != NONE) return NONE;
+        reader = readers[i];
+    }
+    const uir_loop_statement *s = reader == NONE ? NULL : uir_tactic_only_statement(t, reader);
+    return s && s->kind == UIR_LOOP_STATEMENT_STORE ? reader : NONE;
+}
+
+/* Are all loads of the sums at this place? */
+static bool reads_alike(const product *p, uint32_t id, const uir_dim *indices, uint32_t rank) {
+    const uir_loop_expression *e = expression(p->t, id);
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
+        if (!reads_alike(p, e->arguments[i], indices, rank)) return false;
+    for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && e->load.tensor == p->sums && d < rank; d++)
+        if (e->has_fill || !uir_dim_equal(e->load.indices[d], indices[d])) return false;
+    return true;
+}
+
+/* Does the block read the sums at its own place alone, one for each that it stores? */
+static bool follows_sums(const product *p, uint32_t block) {
+    const uir_loop_statement *b = uir_tactic_at(p->t, block);
+    const uir_loop_access *access = uir_tactic_find_access(p->t, block, p->sums);
+    uint32_t rank = p->t->f->tensors.data[p->sums].rank, found = 0;
+    uir_symbol symbol;
+    if (!access || b->condition_count ||
+        !reads_alike(p, uir_tactic_only_statement(p->t, block)->values[0], access->indices, rank))
+        return false;
+    for (uint32_t i = 0; i < b->iter_count; i++) {
+        bool own = false;
+        if (b->iters[i].data || b->iters[i].reduce) return false;
+        for (uint32_t d = 0; d < rank; d++)
+            own = own ||
+                  (uir_dim_is_symbol(p->t->f->dims, access->indices[d], &symbol) && symbol.id == b->iters[i].symbol.id);
+        found += own;
+    }
+    return found == b->iter_count && found == rank;
+}
+
+/* What leaves a tile: a copy of the finished sums to memory; what is computed of them alone, where that can be done
+ * where they lie. */
+static uir_status find_copy(product *p) {
+    uir_tactic *t = p->t;
+    bool again = !t->apart && go_on(p);
+    while (again) {
+        uint32_t reader = only_reader(t, p->sums, p->update);
+        again = false;
+        if (reader == NONE) break;
+        uint32_t tensor = uir_tactic_only_statement(t, reader)->targets[0].tensor;
+        if (uir_tactic_wants_inline(t, reader) && only_reader(t, tensor, reader) != NONE)
+            UIR_TRY(uir_tactic_asked(uir_schedule_inline(t->s, reader), &again));
+        if (!again && follows_sums(p, reader)) {
+            p->copy = reader;
+            return UIR_STATUS_OK;
+        }
+    }
+    return uir_tactic_find_sums(t, p->sums, p->update, &p->copy);
 }
 
 static uir_status order(product *p, uint32_t block, const uint32_t *loops, uint32_t count) {
@@ -551,7 +633,7 @@ static uir_status mark(product *p, const uint32_t *outer, uint32_t outer_count) 
 
 static uir_status schedule_product(product *p) {
     uint32_t outer[MOST_LOOPS + 2], count;
-    UIR_TRY(uir_tactic_find_sums(p->t, p->sums, p->update, &p->copy));
+    UIR_TRY(find_copy(p));
     UIR_TRY(read_through(p));
     UIR_TRY(tile_sums(p, outer, &count));
     UIR_TRY(place_passing(p));

@@ -85,27 +85,9 @@ static uint32_t only_update(const uir_tactic *t) {
     return update;
 }
 
-/* How a block touches the sums: what it stores, or the first load of them; NULL. */
-static const uir_loop_access *find_load(const product *p, uint32_t id) {
-    const uir_loop_expression *e = expression(p, id);
-    const uir_loop_access *found = e->kind == UIR_LOOP_LOAD && e->load.tensor == p->sums ? &e->load : NULL;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count && !found; i++)
-        found = find_load(p, e->arguments[i]);
-    return found;
-}
-
-static const uir_loop_access *find_access(const product *p, uint32_t block) {
-    const uir_loop_statement *s = uir_tactic_at(p->t, uir_tactic_at(p->t, block)->first_child);
-    const uir_loop_access *found = NULL;
-    for (uint32_t i = 0; i < s->target_count; i++)
-        if (s->targets[i].tensor == p->sums) return &s->targets[i];
-    for (uint32_t i = 0; i < s->value_count && !found; i++) found = find_load(p, s->values[i]);
-    return found;
-}
-
 /* The dim of the sums that the update's iteration variable runs along; NONE. */
 static uint32_t dim_of(const product *p, uint32_t iter) {
-    const uir_loop_access *stored = find_access(p, p->update);
+    const uir_loop_access *stored = uir_tactic_find_access(p->t, p->update, p->sums);
     for (uint32_t d = 0; d < p->t->f->tensors.data[p->sums].rank; d++)
         if (uir_tactic_mentions(p->t, stored->indices[d], uir_tactic_at(p->t, p->update)->iters[iter].symbol)) return d;
     return NONE;
@@ -115,7 +97,7 @@ static uint32_t dim_of(const product *p, uint32_t iter) {
 static uint32_t iter_like(const product *p, uint32_t block, uint32_t iter) {
     const uir_loop_statement *b = uir_tactic_at(p->t, block);
     if (iter == NONE || block == p->update) return iter;
-    const uir_loop_access *access = find_access(p, block);
+    const uir_loop_access *access = uir_tactic_find_access(p->t, block, p->sums);
     uint32_t axis = uir_tactic_at(p->t, p->update)->iters[iter].axis, dim = access ? dim_of(p, iter) : NONE;
     for (uint32_t i = 0; i < b->iter_count; i++) {
         if (dim != NONE && uir_tactic_mentions(p->t, access->indices[dim], b->iters[i].symbol)) return i;

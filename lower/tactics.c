@@ -235,7 +235,7 @@ typedef struct variant {
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
     bool always;
-    bool plain, products, few, unknown_rows; /* as of uir_tactic */
+    bool plain, apart, products, few, unknown_rows; /* as of uir_tactic */
     int64_t lanes;
 } variant;
 
@@ -248,6 +248,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
                     .diagnostics = diagnostics,
                     .stream = v->stream,
                     .plain = v->plain,
+                    .apart = v->apart,
                     .few = v->few,
                     .lanes = v->lanes,
                     .column = v->lanes < UIR_TACTIC_COLUMN ? v->lanes : UIR_TACTIC_COLUMN,
@@ -352,8 +353,12 @@ uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *devic
     uint32_t first = out->count;
     bool fits, products;
     UIR_TRY(schedule_way(rows, first, diagnostics, out, &fits, &products));
-    if (fits || !products || uir_lower_count_updates(f) > 1) return UIR_STATUS_OK; /* smaller groups may have room */
+    if (fits || !products) return UIR_STATUS_OK;
     uir_loop_list_truncate(out, first); /* beside what else they keep the tiles of products have no room */
+    rows.apart = true;
+    UIR_TRY(schedule_way(rows, first, diagnostics, out, &fits, &products));
+    if (fits || uir_lower_count_updates(f) > 1) return UIR_STATUS_OK; /* smaller groups may have room */
+    uir_loop_list_truncate(out, first);
     rows.plain = true;
     return schedule_way(rows, first, diagnostics, out, &fits, &products);
 }

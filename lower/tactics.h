@@ -28,6 +28,7 @@ typedef struct uir_tactic {
     bool shares;           /* all rows read some operand alike */
     bool products;         /* some nests are complete products */
     bool plain;            /* products are sums like others */
+    bool apart;            /* what follows finished sums is always a nest by itself */
     bool few;              /* products have few rows where only the run knows how many */
     bool unknown_rows;     /* some product has such rows, and might be tiled otherwise were they few */
     uint32_t segment;      /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
@@ -58,6 +59,8 @@ typedef struct uir_tactic_touched {
 uir_status uir_tactic_find_touched(uir_tactic *t, uint32_t statement, uir_tactic_touched *out);
 /* Does one write what the other reads? Only then can it be computed where that is. */
 bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const uir_tactic_touched *to);
+/* How a block touches a tensor: what its first statement stores, else the first load of it there; NULL. */
+const uir_loop_access *uir_tactic_find_access(const uir_tactic *t, uint32_t block, uint32_t tensor);
 /* Of a block; NULL: it has several. */
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block);
 bool uir_tactic_is_temp(const uir_tactic *t, uint32_t tensor);
@@ -87,6 +90,7 @@ uir_status uir_tactic_asked(uir_status status, bool *out_done);
 uir_status uir_tactic_inline_widenings(uir_tactic *t);
 /* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
 uir_status uir_tactic_inline_all(uir_tactic *t);
+bool uir_tactic_wants_inline(const uir_tactic *t, uint32_t block);
 /* One state, and an update that is one instruction. */
 bool uir_tactic_is_simple(const uir_loop_function *f, const uir_loop_monoid *m);
 uir_dim uir_tactic_number(const uir_tactic *t, int64_t value);
@@ -133,8 +137,8 @@ bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_colum
 /* Products that the machine multiplies far from memory get nests of their own, which are complete then, as those of
  * parts are. */
 uir_status uir_tactic_schedule_products(uir_tactic *t);
-/* The block that stores finished sums in memory: one that does only that, or one that is made. UNSUPPORTED: nobody reads
- * them, or several blocks do. */
+/* The block that stores finished sums in memory: one that does only that, or one that is made. UNSUPPORTED: nobody
+ * reads them, or several blocks do. */
 uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, uint32_t *out_block);
 
 /* ---- products by vectors (multiply_adds.c) ---- */

@@ -79,6 +79,23 @@ bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const
     return false;
 }
 
+static const uir_loop_access *find_load(const uir_tactic *t, uint32_t id, uint32_t tensor) {
+    const uir_loop_expression *e = &t->f->expressions.data[id];
+    const uir_loop_access *found = e->kind == UIR_LOOP_LOAD && e->load.tensor == tensor ? &e->load : NULL;
+    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count && !found; i++)
+        found = find_load(t, e->arguments[i], tensor);
+    return found;
+}
+
+const uir_loop_access *uir_tactic_find_access(const uir_tactic *t, uint32_t block, uint32_t tensor) {
+    const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
+    const uir_loop_access *found = NULL;
+    for (uint32_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].tensor == tensor) return &s->targets[i];
+    for (uint32_t i = 0; i < s->value_count && !found; i++) found = find_load(t, s->values[i], tensor);
+    return found;
+}
+
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block) {
     const uir_loop_statement *s = uir_tactic_at(t, uir_tactic_at(t, block)->first_child);
     return s->next == UIR_LOOP_NONE ? s : NULL;

@@ -82,7 +82,7 @@ uir_status uir_tactic_inline_widenings(uir_tactic *t) {
 }
 
 /* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
-static bool wants_inline(const uir_tactic *t, uint32_t block) {
+bool uir_tactic_wants_inline(const uir_tactic *t, uint32_t block) {
     const uir_loop_statement *s = uir_tactic_only_statement(t, block);
     bool as_index;
     if (!s || s->target_count != 1 || !uir_tactic_is_temp(t, s->targets[0].tensor)) return false;
@@ -102,7 +102,7 @@ uir_status uir_tactic_inline_all(uir_tactic *t) {
         uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
         again = false;
         for (uint32_t i = 0; i < count && i < MOST_BLOCKS && !again; i++) {
-            if (!wants_inline(t, blocks[i])) continue;
+            if (!uir_tactic_wants_inline(t, blocks[i])) continue;
             UIR_TRY(uir_tactic_asked(uir_schedule_inline(t->s, blocks[i]), &again));
         }
     }
