@@ -311,6 +311,29 @@ def check_bytes(folder):
              and machine["modelled_cycles"] > 0 and machine["modelled_ms"] > 0, f"{name}: {machine}")
 
 
+def check_tiles(folder):
+    """A product and what follows it: factors come on the chip for many of its sums at once, by whichever unit multiplies,
+    and the sums leave it only where that unit cannot go on with them."""
+    rows, depth, columns = 512, 768, 768
+    given = [numpy_helper.from_array(np.linspace(-1, 1, depth * columns, dtype=np.float32).reshape(depth, columns), "w"),
+             numpy_helper.from_array(np.linspace(-1, 1, columns, dtype=np.float32), "b")]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["c"]),
+             helper.make_node("Relu", ["c"], ["y"])]
+    path = save(folder, nodes, [tensor("x", [rows, depth])], [tensor("y", None)], given)
+    x = os.path.join(folder, "in.npz")
+    np.savez(x, x=np.random.default_rng(12).standard_normal((rows, depth)).astype(np.float32))
+    each = 4 * 2 * rows * columns * depth  # bytes, were both factors of each product brought for it alone
+    for device in (*DEVICES, PORTED):
+        kernels = kernels_of(compile_for(device, path)[0])
+        apart = device in ("ascend:910B1", PORTED)  # the unit that multiplies computes nothing else
+        tell(len(kernels) == 1 and any(" work\n" in k for k in kernels) == apart,
+             f"{device}: sums of a product {'do not leave' if apart else 'leave'} the chip before what follows: {kernels}")
+        memory = re.search(r"ptr +%x0 : (\w+)", kernels[0]).group(1)
+        done = run("uir-run", path, *select(device), "--interpret", "--inputs", x, "--plan", "--json")
+        read = json.loads(done.stdout)["machine"]["spaces"][memory]["read_bytes"] if done.returncode == 0 else each
+        tell(read <= each / 6, f"{device}: {read} bytes, {each} were each brought for itself: {done.stderr[:300]}")
+
+
 def check_roots(folder):
     """A chip that has no square root, but the reciprocal of one."""
     path = os.path.join(folder, "rootless.device")
@@ -404,6 +427,7 @@ def main():
         check_blocks(folder)
         check_bytes(folder)
         check_halves(folder)
+        check_tiles(folder)
         check_roots(folder)
         check_signs(folder)
         check_sizes(folder)
