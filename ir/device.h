@@ -42,11 +42,11 @@ typedef struct uir_space {
     const char *name; /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
     uint32_t roles;   /* UIR_SPACE_* */
     uir_scope scope;
-    uint64_t capacity;        /* bytes available to one kernel per instance; 0: not bounded here (dram) */
-    uint32_t alignment;       /* bytes; every buffer is rounded up to it */
-    bool is_cache;            /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
-    uint32_t unit_kinds;      /* bit per unit kind that can reach it */
-    uint64_t working_set;     /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
+    uint64_t capacity;    /* bytes available to one kernel per instance; 0: not bounded here (dram) */
+    uint32_t alignment;   /* bytes; every buffer is rounded up to it. Of memory: a row is moved in multiples of it */
+    bool is_cache;        /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
+    uint32_t unit_kinds;  /* bit per unit kind that can reach it */
+    uint64_t working_set; /* of a cache: what a kernel had better keep to, as more is slower; 0: the capacity */
     uint32_t bytes_per_cycle; /* that a unit moves out of it or into it; 0: not known */
     uir_space_blocks blocks;
     uint32_t block_lines, block_bytes, block_elements;

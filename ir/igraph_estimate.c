@@ -106,6 +106,19 @@ static uir_status count_operands(walk *w, const uir_iinstruction *in, const uir_
     return UIR_STATUS_OK;
 }
 
+/* Bytes that a move takes out of the device's memory or puts there: of each row whole multiples of its alignment. */
+static uir_status count_granules(walk *w, const uir_iinstruction *in, uint32_t from, uint32_t to, uint64_t *bytes) {
+    const uir_space *spaces = w->igraph->device->spaces,
+                    *end = &spaces[spaces[from].roles & UIR_SPACE_MEMORY ? from : to];
+    const uir_islice *rows = &in->slices[0];
+    int64_t length = 0;
+    if (!(end->roles & UIR_SPACE_MEMORY) || end->alignment < 2 || !rows->rank) return UIR_STATUS_OK;
+    UIR_TRY(evaluate(w, rows->counts[rows->rank - 1], &length));
+    uint64_t row = length > 0 ? (uint64_t)length * uir_dtype_bits(in->dtype) / 8 : 0;
+    if (row) *bytes = *bytes / row * ((row + end->alignment - 1) / end->alignment * end->alignment);
+    return UIR_STATUS_OK;
+}
+
 static int64_t count_blocks(int64_t extent, uint32_t block) {
     return block ? (extent + block - 1) / block : extent;
 }
@@ -153,6 +166,7 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
     if (op->family == UIR_IOP_FAMILY_MOVE) {
         uint32_t to = space_of(w, &in->slices[0]), from = in->slice_count > 1 ? space_of(w, &in->slices[1]) : to;
         w->out->moved[from][to] += longest;
+        UIR_TRY(count_granules(w, in, from, to, &longest));
         cycles = uir_device_move_cycles(d, row, (int)from, (int)to, elements, (double)longest);
     } else if (op->family == UIR_IOP_FAMILY_MMA) {
         UIR_TRY(count_operations(w, in, op));
