@@ -51,27 +51,34 @@ const uir_parameters *uir_records_find(const uir_records *records, const uir_dig
     return NULL;
 }
 
+/* Of a device's numbers those that are no rates, which a processor measures of itself. */
+#define APPEND_COUNT(value) uir_text_append_format(text, " %u", value);
+#define APPEND_BYTES(value) uir_text_append_format(text, " %llu", (unsigned long long)(value));
+#define APPEND_RATE(value)
+
 static void describe_row(const uir_legal_row *r, uir_text *text) {
-    uir_text_append_format(text, ", %s %x %x %x %x %x %x %d %x %u %u %u", r->iop, r->dtypes, r->dtypes_other,
-                           r->dtypes_right, r->spaces_result, r->spaces_operand, r->unit_kinds, (int)r->pipe,
-                           r->constraints, r->cycles, r->latency, r->bytes_per_cycle);
+    uir_text_append_format(text, ", %s %x %x %x %x %x %x %d %x", r->iop, r->dtypes, r->dtypes_other, r->dtypes_right,
+                           r->spaces_result, r->spaces_operand, r->unit_kinds, (int)r->pipe, r->constraints);
+#define UIR_LEGAL_NUMBER(word, type, member, least, most) APPEND_##type(r->member)
+#include "ir/device.def"
+}
+
+static void describe_space(const uir_space *s, uir_text *text) {
+    uir_text_append_format(text, ", space %x %d %d %x %d", s->roles, (int)s->scope, s->is_cache, s->unit_kinds,
+                           (int)s->blocks);
+#define UIR_SPACE_NUMBER(word, type, member, least, most) APPEND_##type(s->member)
+#include "ir/device.def"
 }
 
 /* What its tactics ask of a device. */
 static void describe_device(const uir_device *d, uir_text *text) {
-    uir_text_append_format(text, "device %s %s, %u units of %u, mma %u %u %u %u, vector %u, %u %u %u %u %u, caches",
-                           d->name, d->chip, d->group_count, d->units_per_group, d->mma_m, d->mma_n, d->mma_k,
-                           d->byte_group, d->vector_bytes, d->registers, d->loads_per_cycle, d->multiply_adds_per_cycle,
-                           d->multiply_add_latency, d->unit_cycles);
-    for (size_t i = 0; i < sizeof d->cache_bytes / sizeof *d->cache_bytes; i++)
-        uir_text_append_format(text, " %llu", (unsigned long long)d->cache_bytes[i]);
-    for (uint32_t i = 0; i < d->space_count; i++)
-        uir_text_append_format(text, ", space %u %llu %llu %u %u", d->spaces[i].roles,
-                               (unsigned long long)d->spaces[i].capacity, (unsigned long long)d->spaces[i].working_set,
-                               d->spaces[i].alignment, d->spaces[i].bytes_per_cycle);
-    for (uint32_t i = 0; i < d->space_count; i++)
-        uir_text_append_format(text, ", blocks %d %u %u %u", (int)d->spaces[i].blocks, d->spaces[i].block_lines,
-                               d->spaces[i].block_bytes, d->spaces[i].block_elements);
+    uir_text_append_format(text, "device %s %s, %u pipes, barrier %d,", d->name, d->chip, d->pipe_count,
+                           d->has_device_barrier);
+#define UIR_DEVICE_NUMBER(word, type, member, least, most) APPEND_##type(d->member)
+#include "ir/device.def"
+    uir_text_append_string(text, ", caches");
+    for (size_t i = 0; i < sizeof d->cache_bytes / sizeof *d->cache_bytes; i++) APPEND_BYTES(d->cache_bytes[i])
+    for (uint32_t i = 0; i < d->space_count; i++) describe_space(&d->spaces[i], text);
     for (uint32_t i = 0; i < d->unit_kind_count; i++) uir_text_append_format(text, ", kind %u", d->unit_counts[i]);
     for (uint32_t i = 0; i < d->legal_count; i++) describe_row(&d->legal[i], text);
     uir_text_append_string(text, "\n");

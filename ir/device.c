@@ -126,6 +126,11 @@ int64_t uir_device_multiply_adds(const uir_device *device) {
     return device->multiply_adds_per_cycle ? device->multiply_adds_per_cycle : 1;
 }
 
+double uir_legal_row_cycles(const uir_legal_row *row, double steps) {
+    double begun = row->repeats && steps > row->repeats ? (double)(uint64_t)((steps - 1) / row->repeats) + 1 : 1;
+    return steps * (row->cycles ? row->cycles : 1) + begun * row->latency;
+}
+
 double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double elements,
                               double bytes) {
     static const uir_legal_row unknown = {0};
@@ -159,6 +164,10 @@ static const uir_legal_row *find_row(const uir_device *device, const char *iop, 
 
 const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dtype, int from, int to) {
     return find_row(device, "move", dtype, UIR_DTYPE_NONE, to, 1u << from);
+}
+
+const uir_legal_row *uir_device_find_within(const uir_device *device, const char *iop, uir_dtype dtype, int space) {
+    return find_row(device, iop, dtype, UIR_DTYPE_NONE, space, 1u << space);
 }
 
 const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor) {

@@ -66,8 +66,8 @@ typedef struct uir_legal_row {
     uint32_t dtypes_right;   /* mma: bit per dtype of b; 0: as of a */
     /* What it costs, in cycles of its pipe; 0: not known. `cycles` for each vector of its longest operand, of mma for
      * each block; of a move by its bytes instead; where elements are taken one at a time, for each of them. `latency`
-     * more for each that is begun. */
-    uint32_t cycles, cycles_per_element, latency, bytes_per_cycle;
+     * more for each that is begun: what takes more than `repeats` of these is several (0: however many are one). */
+    uint32_t cycles, cycles_per_element, repeats, latency, bytes_per_cycle;
 } uir_legal_row;
 
 enum {
@@ -154,10 +154,14 @@ uint32_t uir_legal_row_get_right(const uir_legal_row *row);
 /* The row by which some kind of unit moves elements between two spaces, or multiplies; NULL: none does. */
 const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dtype, int from, int to);
 const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor);
+/* Until so many vectors, or blocks, are done by the row. */
+double uir_legal_row_cycles(const uir_legal_row *row, double steps);
 /* Of a move of so many elements, and bytes: by its row (NULL: nothing is known of it), else by the slower of its
  * spaces, else a vector a cycle. */
 double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double elements,
                               double bytes);
+/* The row by which some kind of unit does an instruction of one dtype within a space; NULL: none does. */
+const uir_legal_row *uir_device_find_within(const uir_device *device, const char *iop, uir_dtype dtype, int space);
 /* Units of a kind that the device has in all; 0: the description does not say. */
 int64_t uir_device_count_units(const uir_device *device, uint32_t kind);
 /* The fewest moves that bring elements from one space to another: how many there are, and the spaces that they end in,

@@ -160,7 +160,7 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
     uint32_t pipe = row->pipe >= 0 ? (uint32_t)row->pipe : 0;
     uint64_t longest;
     uint32_t bits = uir_dtype_bits(in->dtype);
-    double cycles, steps, elements, each = row->cycles ? row->cycles : 1;
+    double cycles, steps, elements;
     UIR_TRY(count_operands(w, in, op, &longest));
     elements = (double)longest * 8 / (bits ? bits : 8);
     if (op->family == UIR_IOP_FAMILY_MOVE) {
@@ -171,11 +171,12 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
     } else if (op->family == UIR_IOP_FAMILY_MMA) {
         UIR_TRY(count_operations(w, in, op));
         UIR_TRY(count_mma_blocks(w, in, &steps));
-        cycles = steps * each + row->latency;
+        cycles = uir_legal_row_cycles(row, steps);
     } else {
         UIR_TRY(count_operations(w, in, op));
         steps = (double)((longest + d->vector_bytes - 1) / (d->vector_bytes ? d->vector_bytes : 1));
-        cycles = (row->cycles_per_element ? elements * row->cycles_per_element : steps * each) + row->latency;
+        cycles = row->cycles_per_element ? elements * row->cycles_per_element + row->latency
+                                         : uir_legal_row_cycles(row, steps);
     }
     double begin = w->free_at[pipe] > w->not_before[pipe] ? w->free_at[pipe] : w->not_before[pipe];
     w->free_at[pipe] = begin + cycles;

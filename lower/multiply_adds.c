@@ -314,15 +314,11 @@ static uir_status bring_factor(product *p, uint32_t which, uint32_t under) {
     return UIR_STATUS_OK;
 }
 
-/* Cycles for a vector by the first unit that does the instruction on the chip; 0: none does. */
+/* Cycles for a vector where the description says nothing else: 1; 0: no unit does the instruction on the chip. */
 static uint32_t cycles_of(const product *p, const char *iop, uir_dtype dtype) {
     const uir_device *d = p->t->device;
-    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
-    for (uint32_t kind = 0; kind < d->unit_kind_count; kind++) {
-        int row = uir_device_find_legal(d, iop, dtype, UIR_DTYPE_NONE, (uint32_t)scratch, 1u << scratch, kind, 0);
-        if (row >= 0) return d->legal[row].cycles ? d->legal[row].cycles : 1;
-    }
-    return 0;
+    const uir_legal_row *row = uir_device_find_within(d, iop, dtype, uir_device_find_role(d, UIR_SPACE_SCRATCH));
+    return !row ? 0 : row->cycles ? row->cycles : 1;
 }
 
 /* Product and sum are one instruction where that is no slower than two. */

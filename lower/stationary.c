@@ -149,8 +149,7 @@ static void add_products(const uir_product_problem *p, const unit_work *w, pipe_
     const uir_legal_row *row = uir_device_find_mma(d, p->dtypes[UIR_TILE_SUMS], p->dtypes[UIR_TILE_LEFT]);
     double blocks = w->sides[UIR_SIDE_ROWS] / d->mma_m * w->sides[UIR_SIDE_COLUMNS] / d->mma_n *
                     w->sides[UIR_SIDE_DEPTH] / d->mma_k;
-    double each = row && row->cycles ? row->cycles : 1, latency = row ? row->latency : 0;
-    add_cycles(cycles, row ? row->pipe : 0, w->steps * (blocks * each + latency));
+    add_cycles(cycles, row ? row->pipe : 0, w->steps * (row ? uir_legal_row_cycles(row, blocks) : blocks));
 }
 
 double uir_product_cycles(const uir_product_problem *p, const uir_product_choice *c) {

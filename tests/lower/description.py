@@ -15,7 +15,7 @@ class Space:
         return self.__dict__["numbers"].get(name, 0)
 
 
-COSTS = ("cycles", "cycles_per_element", "latency", "bytes_per_cycle")
+COSTS = ("cycles", "cycles_per_element", "repeats", "latency", "bytes_per_cycle")
 
 
 class Legal:

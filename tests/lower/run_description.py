@@ -43,7 +43,7 @@ MANY = """device many {
     blocks columns_of_rows block_lines 16 @made block_bytes 16 @made }
   space sums { roles accumulators of unit reached_by cube capacity 8192 @made alignment 64 @made
     blocks rows_of_rows block_lines 8 @made block_elements 4 @made }
-  form at_once = into near from near on vector by work with last_contiguous cycles 2 @made latency 3 @made
+  form at_once = into near from near on vector by work with last_contiguous cycles 2 @made repeats 1 @made latency 3 @made
   form elements = into near from near on vector by slow cycles_per_element 4 @made
   legal move of all into near from far on vector by in with last_contiguous, no_broadcast bytes_per_cycle 16 @made latency 20 @made
   legal move of all into far from near on vector by out with last_contiguous, no_broadcast latency 5 @made

@@ -14,10 +14,13 @@ enum { DRAM, SRAM, REG };
 #define NUMBERS  (FLOATS | INTEGERS)
 #define STORED   (NUMBERS | D(BOOL) | D(F16) | D(BF16))
 #define EIGHTHS  (D(F8E4M3FN) | D(F8E4M3FNUZ) | D(F8E5M2) | D(F8E5M2FNUZ))
-#define ROW(iop, dtypes)                                                                                               \
-    { iop, dtypes, SPACES, SPACES, 1, -1, 0, 0, 0, 0, 0, 0, 0 }
-#define ROW_OTHER(iop, dtypes, others)                                                                                 \
-    { iop, dtypes, SPACES, SPACES, 1, -1, 0, others, 0, 0, 0, 0, 0 }
+#define ROW_RIGHT(name, of, others, right)                                                                             \
+    {                                                                                                                  \
+        .iop = name, .dtypes = of, .spaces_result = SPACES, .spaces_operand = SPACES, .unit_kinds = 1, .pipe = -1,     \
+        .dtypes_other = others, .dtypes_right = right                                                                  \
+    }
+#define ROW_OTHER(name, of, others) ROW_RIGHT(name, of, others, 0)
+#define ROW(name, of)               ROW_RIGHT(name, of, 0, 0)
 
 static const uir_legal_row legal[] = {
     ROW("move", STORED | EIGHTHS),
@@ -45,8 +48,7 @@ static const uir_legal_row legal[] = {
     ROW("ternary.select", NUMBERS | D(BOOL)),
     ROW("reduce.*", NUMBERS),
     ROW("scan.*", NUMBERS),
-    {"mma", D(F32), SPACES, SPACES, 1, -1, 0, D(F32), D(F32) | D(F16) | D(BF16), 0, 0, 0,
-     0}, /* halves are widened as they come */
+    ROW_RIGHT("mma", D(F32), D(F32), D(F32) | D(F16) | D(BF16)), /* halves are widened as they come */
     ROW_OTHER("mma", D(F64), D(F64)),
     ROW_OTHER("mma", D(I32), D(I8) | D(U8)),
 };
