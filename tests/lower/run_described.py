@@ -323,11 +323,21 @@ def check_tiles(folder):
     x = os.path.join(folder, "in.npz")
     np.savez(x, x=np.random.default_rng(12).standard_normal((rows, depth)).astype(np.float32))
     each = 4 * 2 * rows * columns * depth  # bytes, were both factors of each product brought for it alone
-    for device in (*DEVICES, PORTED):
+    slow = os.path.join(folder, "slow.device")  # a chip that multiplies and adds sooner by two instructions
+    with open(os.path.join(ROOT, "backends", "ascend", "target", "ascend.device")) as text, open(slow, "w") as out:
+        text, count = re.subn(r"(legal binary.div, compare.\*, )ternary.fma, (ternary.select of floats as elementwise)\n",
+                              r"\1\2\n    legal ternary.fma of floats as elementwise cycles 3 @order\n", text.read())
+        out.write(re.sub(r'chip "910B1" \{.*?(?=chip "910A" \{)', "", text, flags=re.S))
+        tell(count == 1, "the 910A has no ternary.fma beside others")
+    for device in (*DEVICES, slow, PORTED):
         kernels = kernels_of(compile_for(device, path)[0])
         apart = device in ("ascend:910B1", PORTED)  # the unit that multiplies computes nothing else
         tell(len(kernels) == 1 and any(" work\n" in k for k in kernels) == apart,
              f"{device}: sums of a product {'do not leave' if apart else 'leave'} the chip before what follows: {kernels}")
+        tell("mma" in kernels[0] or ("ternary.fma" in kernels[0]) == (device != slow),
+             f"{device}: neither mma nor ternary.fma where it is no slower than a product and a sum: {kernels}")
+        tell("synchronised" not in kernels[0] or len(re.findall(r"%(?:rows|columns)\w* : .* x2 by", kernels[0])) >= 2,
+             f"{device}: the next tiles of factors do not come while these are multiplied: {kernels}")
         memory = re.search(r"ptr +%x0 : (\w+)", kernels[0]).group(1)
         done = run("uir-run", path, *select(device), "--interpret", "--inputs", x, "--plan", "--json")
         read = json.loads(done.stdout)["machine"]["spaces"][memory]["read_bytes"] if done.returncode == 0 else each
