@@ -6,6 +6,7 @@
  * All by schedule primitives. */
 #include "lower/tactics.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NONE UIR_LOOP_NONE
@@ -14,15 +15,14 @@ enum { ROWS, COLUMNS, DEPTH, SIDES };
 enum {
     MOST_BLOCKS = UIR_TACTIC_MOST_BLOCKS,
     MOST_LOOPS = UIR_LOOP_MAX_ITERS,
-    WIDE = 64,   /* columns of a tile for each of its rows, about, where what repeats along a row is written out */
-    LEAST = 8,   /* columns of a tile, and steps, at least where there is room */
-    NARROW = 64, /* columns that rows are given up for */
-    SHARED = 4,  /* loops that units share out, at most */
+    SHARED = 4, /* loops that units share out, at most */
+    LEAST = 8,  /* columns of a tile, and steps, at least where there is room */
     MOST_ROWS = 64,
-    UNKNOWN = 1024,
-    FEW = 16, /* what an extent is taken for where only the run knows; rows are few */
     MOST_STEPS = 64,
-    LEAST_TILE = 256, /* elements of one, where units would be idle */
+    WRITTEN_OUT = 2, /* cycles, about, that a row's element takes to be written out along it */
+    UNKNOWN = 1024,  /* what an extent is taken for where only the run knows */
+    FEW = 8,
+    MANY = 256, /* and rows */
 };
 
 typedef struct product {
@@ -169,15 +169,12 @@ static bool find_product(uir_tactic *t, uint32_t update, product *out) {
 }
 
 /* ---- tiles ---- */
-static int64_t tiles_of(int64_t length, int64_t tile) {
-    return (length - 1) / tile + 1;
-}
-
 /* Tiles as many as of this length, of much the same: none is cut off where they divide. */
 static int64_t even_tile(const product *p, uir_dim extent, int64_t tile) {
     int64_t length;
     if (!uir_dim_is_const(p->t->f->dims, extent, &length) || length <= tile) return tile;
-    int64_t even = (length - 1) / tiles_of(length, tile) + 1, whole = (even + LEAST - 1) / LEAST * LEAST;
+    int64_t count = (length - 1) / tile + 1, even = (length - 1) / count + 1,
+            whole = (even + LEAST - 1) / LEAST * LEAST;
     return whole < tile ? whole : tile;
 }
 
@@ -197,28 +194,79 @@ static int64_t count_others(const product *p) {
     return others > 0 ? others : 1;
 }
 
-/* As large as a slice may be, and square, but wider where what repeats along a row is written out; where units would be
- * idle, smaller. A row of the right factor goes as one, so that it is made shorter last. */
+/* Cycles for a vector where the description says nothing else: 1; 0: no unit does the instruction on the chip. */
+static uint32_t cycles_of(const product *p, const char *iop, uir_dtype dtype) {
+    const uir_device *d = p->t->device;
+    const uir_legal_row *row = uir_device_find_within(d, iop, dtype, uir_device_find_role(d, UIR_SPACE_SCRATCH));
+    return !row ? 0 : row->cycles ? row->cycles : 1;
+}
+
+/* Product and sum are one instruction where that is no slower than two. */
+static bool multiplies_as_one(const product *p, uir_dtype dtype) {
+    uint32_t one = uir_iop_is_defined_for(UIR_IOP_FMA, dtype) ? cycles_of(p, "ternary.fma", dtype) : 0;
+    return one && one <= cycles_of(p, "binary.mul", dtype) + cycles_of(p, "binary.add", dtype);
+}
+
+/* A machine by the figures of its description: cycles for a vector, and for a row of a tile besides, in each step. */
+typedef struct machine {
+    double units, lanes, vector, row, latency;
+    double bytes_per_cycle; /* of memory; 0: not known */
+} machine;
+
+static machine find_machine(const product *p, uir_dtype dtype) {
+    const uir_device *d = p->t->device;
+    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    int64_t apart = uir_tactic_count_units_apart(d), all = apart ? apart : uir_device_count_units(d, 0);
+    const uir_legal_row *add = uir_device_find_within(d, "binary.add", dtype, scratch);
+    machine m = {.units = all > 0 ? (double)all : 1,
+                 .lanes = (double)uir_device_lanes(d),
+                 .vector = multiplies_as_one(p, dtype)
+                               ? cycles_of(p, "ternary.fma", dtype)
+                               : cycles_of(p, "binary.mul", dtype) + cycles_of(p, "binary.add", dtype),
+                 .row = uir_device_wants_rows(d, scratch) ? WRITTEN_OUT : 0,
+                 .latency = add && add->latency ? add->latency : 1};
+    double hertz = d->cycles_per_second > 0 ? d->cycles_per_second : d->peak_flops / (2 * m.lanes * m.units);
+    m.bytes_per_cycle = hertz > 0 ? d->peak_bytes_per_second / hertz : 0;
+    return m;
+}
+
+/* Cycles of a product by such tiles: the greater of what its busiest unit takes and what memory takes. */
+static double cycles_by(const product *p, const machine *m, const double extents[SIDES], const int64_t tile[2],
+                        double bytes) {
+    double rows = ceil(extents[ROWS] / (double)tile[ROWS]), columns = ceil(extents[COLUMNS] / (double)tile[COLUMNS]);
+    double others = (double)count_others(p), turns = ceil(rows * columns * others / m->units);
+    double step = (double)tile[ROWS] * (ceil((double)tile[COLUMNS] / m->lanes) * m->vector + m->row) + m->latency;
+    double brought = others * extents[DEPTH] * bytes * (extents[ROWS] * columns + extents[COLUMNS] * rows);
+    double busy = turns * extents[DEPTH] * step;
+    return m->bytes_per_cycle > 0 && brought / m->bytes_per_cycle > busy ? brought / m->bytes_per_cycle : busy;
+}
+
+/* Of all tiles that a slice holds the one by which a product takes the fewest cycles, of equal ones the largest; where
+ * only the run knows how many rows there are, for few and for many of them. */
 static void choose_tile(product *p) {
     uir_tactic *t = p->t;
-    int scratch = uir_device_find_role(t->device, UIR_SPACE_SCRATCH);
-    int64_t width = length_of(p, extent_of(p, COLUMNS), UNKNOWN), height = length_of(p, extent_of(p, ROWS), FEW);
-    int64_t wide = uir_device_wants_rows(t->device, scratch) ? WIDE : 1, columns = LEAST, rows;
-    int64_t units = uir_tactic_count_units_apart(t->device), others = count_others(p);
-    if (units < 1) units = uir_device_count_units(t->device, 0);
-    while (4 * columns * columns <= wide * t->lanes && 2 * columns <= t->lanes && columns < width) columns *= 2;
-    rows = t->lanes / columns;
-    rows = rows < 1 ? 1 : rows > MOST_ROWS ? MOST_ROWS : rows;
-    while (columns * rows > LEAST_TILE && tiles_of(width, columns) * tiles_of(height, rows) < units / others) {
-        if (columns > NARROW || rows <= LEAST)
-            columns /= 2;
-        else
-            rows /= 2;
+    uir_dtype dtype = expression(p, uir_tactic_only_statement(t, p->update)->values[0])->dtype;
+    machine m = find_machine(p, dtype);
+    double extents[2][SIDES], best = 0;
+    for (uint32_t i = 0; i < 2 * SIDES; i++) {
+        uint32_t side = i / 2, many = i % 2;
+        int64_t length = length_of(p, extent_of(p, side), side != ROWS ? UNKNOWN : many ? MANY : FEW);
+        extents[many][side] = length > 0 ? (double)length : 1;
     }
-    p->tile[COLUMNS] = even_tile(p, extent_of(p, COLUMNS), columns);
-    p->tile[ROWS] = even_tile(p, extent_of(p, ROWS), rows);
-    int64_t steps = 2 * t->lanes / (columns > rows ? columns : rows);
-    steps = steps < 1 ? 1 : steps < LEAST ? steps : steps < MOST_STEPS ? steps / LEAST * LEAST : MOST_STEPS;
+    for (int64_t columns = t->lanes < LEAST ? 1 : LEAST; columns <= t->lanes; columns *= 2) {
+        for (int64_t rows = 1; rows <= MOST_ROWS && rows * columns <= t->lanes; rows *= 2) {
+            int64_t tile[2] = {even_tile(p, extent_of(p, ROWS), rows), even_tile(p, extent_of(p, COLUMNS), columns)};
+            double bytes = uir_dtype_bits(dtype) / 8.0;
+            double cycles = cycles_by(p, &m, extents[0], tile, bytes) * cycles_by(p, &m, extents[1], tile, bytes);
+            if (best > 0 && cycles > best) continue;
+            best = cycles;
+            memcpy(p->tile, tile, sizeof tile);
+            if ((double)rows >= extents[1][ROWS]) break;
+        }
+        if ((double)columns >= extents[1][COLUMNS]) break;
+    }
+    int64_t longer = p->tile[ROWS] > p->tile[COLUMNS] ? p->tile[ROWS] : p->tile[COLUMNS], steps = 2 * t->lanes / longer;
+    steps = steps < LEAST ? steps : steps < MOST_STEPS ? steps / LEAST * LEAST : MOST_STEPS;
     p->tile[DEPTH] = even_tile(p, extent_of(p, DEPTH), steps);
 }
 
@@ -314,18 +362,9 @@ static uir_status bring_factor(product *p, uint32_t which, uint32_t under) {
     return UIR_STATUS_OK;
 }
 
-/* Cycles for a vector where the description says nothing else: 1; 0: no unit does the instruction on the chip. */
-static uint32_t cycles_of(const product *p, const char *iop, uir_dtype dtype) {
-    const uir_device *d = p->t->device;
-    const uir_legal_row *row = uir_device_find_within(d, iop, dtype, uir_device_find_role(d, UIR_SPACE_SCRATCH));
-    return !row ? 0 : row->cycles ? row->cycles : 1;
-}
-
-/* Product and sum are one instruction where that is no slower than two. */
 static uir_status multiply_as_one(product *p) {
     uir_dtype dtype = expression(p, uir_tactic_only_statement(p->t, p->update)->values[0])->dtype;
-    uint32_t one = uir_iop_is_defined_for(UIR_IOP_FMA, dtype) ? cycles_of(p, "ternary.fma", dtype) : 0;
-    if (!one || one > cycles_of(p, "binary.mul", dtype) + cycles_of(p, "binary.add", dtype)) return UIR_STATUS_OK;
+    if (!multiplies_as_one(p, dtype)) return UIR_STATUS_OK;
     return uir_schedule_set_use(p->t->s, p->update, UIR_LOOP_USE_FMA);
 }
 
