@@ -400,18 +400,16 @@ static bool follows_sums(const product *p, uint32_t block) {
  * where they lie. */
 static uir_status find_copy(product *p) {
     uir_tactic *t = p->t;
-    bool again = !t->apart && go_on(p);
-    while (again) {
-        uint32_t reader = only_reader(t, p->sums, p->update);
-        again = false;
-        if (reader == NONE) break;
-        uint32_t tensor = uir_tactic_only_statement(t, reader)->targets[0].tensor;
-        if (uir_tactic_wants_inline(t, reader) && only_reader(t, tensor, reader) != NONE)
-            UIR_TRY(uir_tactic_asked(uir_schedule_inline(t->s, reader), &again));
-        if (!again && follows_sums(p, reader)) {
-            p->copy = reader;
-            return UIR_STATUS_OK;
-        }
+    uint32_t reader = NONE;
+    for (bool again = !t->apart && go_on(p); again;) {
+        reader = only_reader(t, p->sums, p->update);
+        again = reader != NONE && uir_tactic_wants_inline(t, reader) &&
+                only_reader(t, uir_tactic_only_statement(t, reader)->targets[0].tensor, reader) != NONE;
+        if (again) UIR_TRY(uir_tactic_asked(uir_schedule_inline(t->s, reader), &again));
+    }
+    if (reader != NONE && follows_sums(p, reader)) {
+        p->copy = reader;
+        return UIR_STATUS_OK;
     }
     return uir_tactic_find_sums(t, p->sums, p->update, &p->copy);
 }
