@@ -117,6 +117,11 @@ void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_di
     }
 }
 
+int uir_device_find_scratch(const uir_device *device) {
+    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
+    return scratch < 0 || device->spaces[scratch].is_cache ? -1 : scratch;
+}
+
 /* ---- models of cost ---- */
 int64_t uir_device_lanes(const uir_device *device) {
     return device->vector_bytes >= 4 ? device->vector_bytes / 4 : 1;

@@ -121,6 +121,8 @@ int uir_device_find_pipe(const uir_device *device, const char *name, size_t leng
 /* The first space that is for this (UIR_SPACE_*): of several the one nearest to the units, which a description names
  * first; -1 when none is. */
 int uir_device_find_role(const uir_device *device, uint32_t role);
+/* The first scratch space, if no cache backs it: what instructions work on is brought there; -1. */
+int uir_device_find_scratch(const uir_device *device);
 /* Bytes of a space that a kernel had better keep to: its working set, else its capacity. */
 uint64_t uir_device_working_set(const uir_device *device, int space);
 /* Does a row's name ("unary.*", "*") match an instruction's? */

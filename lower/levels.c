@@ -131,17 +131,11 @@ static bool find_ways(product *p) {
 
 /* Is it a sum of products that the machine multiplies? */
 static bool find_product(uir_tactic *t, uint32_t block, product *out) {
-    const uir_loop_statement *s = uir_tactic_only_statement(t, block);
-    *out = (product){.t = t, .update = block};
+    const uir_loop_expression *product = uir_tactic_find_product(t, block);
+    *out = (struct product){.t = t, .update = block};
     for (uint32_t i = 0; i < SIDES; i++) out->sides[i] = (side){NONE, uir_tactic_number(t, 1), 1, false};
-    if (!s || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->target_count != 1 ||
-        !(uir_tactic_at(t, block)->uses >> UIR_LOOP_USE_CONTRACTION & 1) ||
-        uir_loop_monoid_get_op(t->f, &t->f->monoids.data[s->monoid]) != UIR_OP_ADD)
-        return false;
-    const uir_loop_expression *product = expression(t, s->values[0]);
-    if (product->kind != UIR_LOOP_CALL || product->op != UIR_OP_MUL || !uir_tactic_is_temp(t, s->targets[0].tensor))
-        return false;
-    out->sums = s->targets[0].tensor;
+    if (!product) return false;
+    out->sums = uir_tactic_only_statement(t, block)->targets[0].tensor;
     out->sum_dtype = t->f->tensors.data[out->sums].dtype;
     for (uint32_t k = 0; k < 2; k++)
         if (!is_stored_factor(out, k, product->arguments[k])) return false;
@@ -409,6 +403,7 @@ static uir_status find_copy(product *p) {
     }
     if (reader != NONE && follows_sums(p, reader)) {
         p->copy = reader;
+        t->follows = true;
         return UIR_STATUS_OK;
     }
     return uir_tactic_find_sums(t, p->sums, p->update, &p->copy);
@@ -650,7 +645,7 @@ uir_status uir_tactic_schedule_products(uir_tactic *t) {
     for (uint32_t i = 0; i < count; i++) {
         bool fits;
         if (!find_product(t, blocks[i], &p)) {
-            if (several && t->store_count < UIR_TACTIC_PARTED) UIR_TRY(uir_tactic_schedule_sums(t, blocks[i], &fits));
+            if (several && t->store_count < UIR_TACTIC_PARTED) UIR_TRY(uir_tactic_schedule_sums(t, blocks[i]));
             continue;
         }
         UIR_TRY(choose_tiles(&p, products == 1 && !t->few ? t->choice : NULL, &fits));

@@ -96,8 +96,7 @@ uint32_t uir_lower_count_updates(const uir_loop_function *f) {
 /* A product that no smaller group could have, on a machine that works in a space of its own: where no tile of it fits,
  * its sums are sums like others. */
 static bool stands_alone(const uir_loop_function *f, const uir_device *device) {
-    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
-    return scratch >= 0 && !device->spaces[scratch].is_cache && uir_lower_count_updates(f) == 1;
+    return uir_device_find_scratch(device) >= 0 && uir_lower_count_updates(f) == 1;
 }
 
 static uir_status schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,

@@ -21,14 +21,15 @@ enum {
     MOST_STEPS = 64,
     WRITTEN_OUT = 2, /* cycles, about, that a row's element takes to be written out along it */
     UNKNOWN = 1024,  /* what an extent is taken for where only the run knows */
-    FEW = 8,
-    MANY = 256, /* and rows */
+    FEW = 8,         /* and rows, once as few */
+    MANY = 256,      /* and once as many */
 };
 
 typedef struct product {
     uir_tactic *t;
     uint32_t anchor, update; /* blocks: what stores the finished sums or what follows of them; the sum of products */
     uint32_t sums;           /* tensor */
+    uir_dtype dtype;         /* of what is summed */
     uint32_t iters[SIDES];   /* of the update: what is a tile's rows, its columns, and what is summed over; or NONE */
     bool is_right[2];        /* the factor has columns */
     int64_t tile[SIDES];
@@ -66,7 +67,7 @@ static dependence factor_depends(const product *p, uint32_t which, uint32_t iter
     return out;
 }
 
-/* How long it is, as far as that is known; rows are few where only the run knows. */
+/* How long it is, at most `unknown` where only the run knows. */
 static int64_t length_of(const product *p, uir_dim extent, int64_t unknown) {
     int64_t low, high;
     uir_dim_bounds(p->t->f->dims, extent, &low, &high);
@@ -155,17 +156,13 @@ static bool classify(product *p) {
 
 /* A sum of products of which the anchor stores what comes of it. */
 static bool find_product(uir_tactic *t, uint32_t update, product *out) {
-    int scratch = uir_device_find_role(t->device, UIR_SPACE_SCRATCH);
     *out = (product){.t = t, .update = update, .iters = {NONE, NONE, NONE}};
-    if (t->plain || scratch < 0 || t->device->spaces[scratch].is_cache || update == NONE) return false;
-    const uir_loop_statement *s = uir_tactic_only_statement(t, update);
-    if (!s || s->target_count != 1 || !(uir_tactic_at(t, update)->uses >> UIR_LOOP_USE_CONTRACTION & 1) ||
-        !uir_tactic_is_temp(t, s->targets[0].tensor) ||
-        uir_loop_monoid_get_op(t->f, &t->f->monoids.data[s->monoid]) != UIR_OP_ADD)
-        return false;
-    out->sums = s->targets[0].tensor;
-    const uir_loop_expression *call = expression(out, s->values[0]);
-    return call->kind == UIR_LOOP_CALL && call->op == UIR_OP_MUL;
+    if (t->plain || uir_device_find_scratch(t->device) < 0 || update == NONE) return false;
+    const uir_loop_expression *call = uir_tactic_find_product(t, update);
+    if (!call) return false;
+    out->sums = uir_tactic_only_statement(t, update)->targets[0].tensor;
+    out->dtype = call->dtype;
+    return true;
 }
 
 /* ---- tiles ---- */
@@ -195,48 +192,50 @@ static int64_t count_others(const product *p) {
 }
 
 /* Cycles for a vector where the description says nothing else: 1; 0: no unit does the instruction on the chip. */
-static uint32_t cycles_of(const product *p, const char *iop, uir_dtype dtype) {
+static uint32_t cycles_of(const product *p, const char *iop) {
     const uir_device *d = p->t->device;
-    const uir_legal_row *row = uir_device_find_within(d, iop, dtype, uir_device_find_role(d, UIR_SPACE_SCRATCH));
+    const uir_legal_row *row = uir_device_find_within(d, iop, p->dtype, uir_device_find_scratch(d));
     return !row ? 0 : row->cycles ? row->cycles : 1;
 }
 
 /* Product and sum are one instruction where that is no slower than two. */
-static bool multiplies_as_one(const product *p, uir_dtype dtype) {
-    uint32_t one = uir_iop_is_defined_for(UIR_IOP_FMA, dtype) ? cycles_of(p, "ternary.fma", dtype) : 0;
-    return one && one <= cycles_of(p, "binary.mul", dtype) + cycles_of(p, "binary.add", dtype);
+static bool multiplies_as_one(const product *p) {
+    uint32_t one = uir_iop_is_defined_for(UIR_IOP_FMA, p->dtype) ? cycles_of(p, "ternary.fma") : 0;
+    return one && one <= cycles_of(p, "binary.mul") + cycles_of(p, "binary.add");
 }
 
-/* A machine by the figures of its description: cycles for a vector, and for a row of a tile besides, in each step. */
+/* A machine by the figures of its description, and what it is given: cycles for a vector, and for a row of a tile
+ * besides, in each step. */
 typedef struct machine {
     double units, lanes, vector, row, latency;
     double bytes_per_cycle; /* of memory; 0: not known */
+    double others, bytes;   /* tiles beside those of one matrix; of an element */
 } machine;
 
-static machine find_machine(const product *p, uir_dtype dtype) {
+static machine find_machine(const product *p) {
     const uir_device *d = p->t->device;
-    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    int scratch = uir_device_find_scratch(d);
     int64_t apart = uir_tactic_count_units_apart(d), all = apart ? apart : uir_device_count_units(d, 0);
-    const uir_legal_row *add = uir_device_find_within(d, "binary.add", dtype, scratch);
+    const uir_legal_row *add = uir_device_find_within(d, "binary.add", p->dtype, scratch);
     machine m = {.units = all > 0 ? (double)all : 1,
                  .lanes = (double)uir_device_lanes(d),
-                 .vector = multiplies_as_one(p, dtype)
-                               ? cycles_of(p, "ternary.fma", dtype)
-                               : cycles_of(p, "binary.mul", dtype) + cycles_of(p, "binary.add", dtype),
+                 .vector = multiplies_as_one(p) ? cycles_of(p, "ternary.fma")
+                                                : cycles_of(p, "binary.mul") + cycles_of(p, "binary.add"),
                  .row = uir_device_wants_rows(d, scratch) ? WRITTEN_OUT : 0,
-                 .latency = add && add->latency ? add->latency : 1};
+                 .latency = add && add->latency ? add->latency : 1,
+                 .others = (double)count_others(p),
+                 .bytes = uir_dtype_bits(p->dtype) / 8.0};
     double hertz = d->cycles_per_second > 0 ? d->cycles_per_second : d->peak_flops / (2 * m.lanes * m.units);
     m.bytes_per_cycle = hertz > 0 ? d->peak_bytes_per_second / hertz : 0;
     return m;
 }
 
 /* Cycles of a product by such tiles: the greater of what its busiest unit takes and what memory takes. */
-static double cycles_by(const product *p, const machine *m, const double extents[SIDES], const int64_t tile[2],
-                        double bytes) {
+static double cycles_by(const machine *m, const double extents[SIDES], const int64_t tile[2]) {
     double rows = ceil(extents[ROWS] / (double)tile[ROWS]), columns = ceil(extents[COLUMNS] / (double)tile[COLUMNS]);
-    double others = (double)count_others(p), turns = ceil(rows * columns * others / m->units);
+    double turns = ceil(rows * columns * m->others / m->units);
     double step = (double)tile[ROWS] * (ceil((double)tile[COLUMNS] / m->lanes) * m->vector + m->row) + m->latency;
-    double brought = others * extents[DEPTH] * bytes * (extents[ROWS] * columns + extents[COLUMNS] * rows);
+    double brought = m->others * extents[DEPTH] * m->bytes * (extents[ROWS] * columns + extents[COLUMNS] * rows);
     double busy = turns * extents[DEPTH] * step;
     return m->bytes_per_cycle > 0 && brought / m->bytes_per_cycle > busy ? brought / m->bytes_per_cycle : busy;
 }
@@ -245,8 +244,7 @@ static double cycles_by(const product *p, const machine *m, const double extents
  * only the run knows how many rows there are, for few and for many of them. */
 static void choose_tile(product *p) {
     uir_tactic *t = p->t;
-    uir_dtype dtype = expression(p, uir_tactic_only_statement(t, p->update)->values[0])->dtype;
-    machine m = find_machine(p, dtype);
+    machine m = find_machine(p);
     double extents[2][SIDES], best = 0;
     for (uint32_t i = 0; i < 2 * SIDES; i++) {
         uint32_t side = i / 2, many = i % 2;
@@ -256,8 +254,7 @@ static void choose_tile(product *p) {
     for (int64_t columns = t->lanes < LEAST ? 1 : LEAST; columns <= t->lanes; columns *= 2) {
         for (int64_t rows = 1; rows <= MOST_ROWS && rows * columns <= t->lanes; rows *= 2) {
             int64_t tile[2] = {even_tile(p, extent_of(p, ROWS), rows), even_tile(p, extent_of(p, COLUMNS), columns)};
-            double bytes = uir_dtype_bits(dtype) / 8.0;
-            double cycles = cycles_by(p, &m, extents[0], tile, bytes) * cycles_by(p, &m, extents[1], tile, bytes);
+            double cycles = cycles_by(&m, extents[0], tile) * cycles_by(&m, extents[1], tile);
             if (best > 0 && cycles > best) continue;
             best = cycles;
             memcpy(p->tile, tile, sizeof tile);
@@ -362,12 +359,6 @@ static uir_status bring_factor(product *p, uint32_t which, uint32_t under) {
     return UIR_STATUS_OK;
 }
 
-static uir_status multiply_as_one(product *p) {
-    uir_dtype dtype = expression(p, uir_tactic_only_statement(p->t, p->update)->values[0])->dtype;
-    if (!multiplies_as_one(p, dtype)) return UIR_STATUS_OK;
-    return uir_schedule_set_use(p->t->s, p->update, UIR_LOOP_USE_FMA);
-}
-
 /* The update goes by steps along the depth, in which both factors are on the chip. */
 static uir_status step_along(product *p, uint32_t at) {
     uir_tactic *t = p->t;
@@ -380,7 +371,7 @@ static uir_status step_along(product *p, uint32_t at) {
     count = uir_schedule_loops(t->s, p->update, own, MOST_LOOPS);
     for (uint32_t i = 0; i < count && own[i] != last[0]; i++) under = own[i];
     for (uint32_t which = 0; which < 2; which++) UIR_TRY(bring_factor(p, which, under));
-    return multiply_as_one(p);
+    return multiplies_as_one(p) ? uir_schedule_set_use(t->s, p->update, UIR_LOOP_USE_FMA) : UIR_STATUS_OK;
 }
 
 /* A tile of sums that is all used in its loop lies on the chip as it is computed, whatever the order of its dims. */
@@ -399,40 +390,36 @@ static uir_status keep_sums(product *p, uint32_t at) {
     return uir_schedule_arrange(t->s, p->sums, dims, count);
 }
 
-uir_status uir_tactic_schedule_multiply_adds(uir_tactic *t, uint32_t anchor, bool *out_done) {
+/* Tiles of the anchor; in their loop the sums, and all else that is made for them where they are not `alone`. */
+static uir_status schedule_tiles(product *p, bool alone) {
+    uir_tactic *t = p->t;
     uint32_t blocks[MOST_BLOCKS], at;
+    choose_tile(p);
+    UIR_TRY(tile_anchor(p, &at));
+    UIR_TRY(alone ? uir_schedule_compute_at(t->s, p->update, at) : uir_tactic_compute_producers(t, at));
+    uint32_t count = uir_schedule_blocks(t->s, at, blocks, MOST_BLOCKS);
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
+        if (blocks[i] != p->update) UIR_TRY(make_slice(p, blocks[i], at));
+    UIR_TRY(step_along(p, at));
+    return keep_sums(p, at);
+}
+
+uir_status uir_tactic_schedule_multiply_adds(uir_tactic *t, uint32_t anchor, bool *out_done) {
     product p;
     *out_done = find_product(t, only_update(t), &p) && p.update != anchor;
     p.anchor = anchor;
     *out_done = *out_done && classify(&p);
-    if (!*out_done) return UIR_STATUS_OK;
-    choose_tile(&p);
-    UIR_TRY(tile_anchor(&p, &at));
-    UIR_TRY(uir_tactic_compute_producers(t, at));
-    uint32_t count = uir_schedule_blocks(t->s, at, blocks, MOST_BLOCKS);
-    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
-        if (blocks[i] != p.update) UIR_TRY(make_slice(&p, blocks[i], at));
-    UIR_TRY(step_along(&p, at));
-    return keep_sums(&p, at);
+    return *out_done ? schedule_tiles(&p, false) : UIR_STATUS_OK;
 }
 
-uir_status uir_tactic_schedule_sums(uir_tactic *t, uint32_t update, bool *out_done) {
-    uint32_t blocks[MOST_BLOCKS], at;
+uir_status uir_tactic_schedule_sums(uir_tactic *t, uint32_t update) {
     bool done;
     product p;
-    *out_done = false;
     if (!find_product(t, update, &p)) return UIR_STATUS_OK;
     UIR_TRY(uir_tactic_asked(uir_tactic_find_sums(t, p.sums, update, &p.anchor), &done));
     if (!done || !classify(&p)) return UIR_STATUS_OK;
-    *out_done = true;
-    choose_tile(&p);
-    UIR_TRY(tile_anchor(&p, &at));
-    UIR_TRY(uir_schedule_compute_at(t->s, update, at));
-    uint32_t count = uir_schedule_blocks(t->s, at, blocks, MOST_BLOCKS);
-    for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
-        if (blocks[i] != update) UIR_TRY(make_slice(&p, blocks[i], at));
-    UIR_TRY(step_along(&p, at));
+    UIR_TRY(schedule_tiles(&p, true));
     t->stores[t->store_count++] = p.anchor;
     t->products = true;
-    return keep_sums(&p, at);
+    return UIR_STATUS_OK;
 }

@@ -235,7 +235,7 @@ typedef struct variant {
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
     bool always;
-    bool plain, apart, products, few, unknown_rows; /* as of uir_tactic */
+    bool plain, apart, follows, products, few, unknown_rows; /* as of uir_tactic */
     int64_t lanes;
 } variant;
 
@@ -259,6 +259,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
         status = uir_tactic_inline_widenings(&t);
         if (status == UIR_STATUS_OK) status = uir_tactic_schedule_products(&t);
         v->products = t.products;
+        v->follows = t.follows;
         v->unknown_rows = t.unknown_rows;
         v->reduces = t.reduces = has_reduction(&t);
         if (status == UIR_STATUS_OK)
@@ -294,9 +295,8 @@ static bool has_long_rows(const uir_loop_function *f, int64_t lanes) {
 static uir_status find_room(variant *v, const uir_loop_function *f) {
     uir_diagnostics said;
     uir_igraph *igraph = NULL;
-    int scratch = uir_device_find_role(v->device, UIR_SPACE_SCRATCH);
     v->fits = v->always = true;
-    if (scratch < 0 || v->device->spaces[scratch].is_cache) return UIR_STATUS_OK;
+    if (uir_device_find_scratch(v->device) < 0) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
     uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_SCRATCH, &f->allocator, &said, &igraph);
     if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
@@ -329,36 +329,38 @@ static uir_status schedule_few(variant few, uint32_t first, uir_diagnostics *dia
     return UIR_STATUS_OK;
 }
 
-/* The variants of one way to take products. `out_fits`: some has room on the chip. */
-static uir_status schedule_way(variant rows, uint32_t first, uir_diagnostics *diagnostics, uir_loop_list *out,
-                               bool *out_fits, bool *out_products) {
-    variant stream = rows;
+/* The variants of one way to take products: `rows`, as it came out, and others. `out_fits`: some has room on the chip.
+ */
+static uir_status schedule_way(variant *rows, uint32_t first, uir_diagnostics *diagnostics, uir_loop_list *out,
+                               bool *out_fits) {
+    variant stream = *rows;
     stream.stream = true;
-    UIR_TRY(schedule_fitting(&rows, diagnostics, out));
-    *out_fits = rows.fits;
-    *out_products = rows.products;
+    UIR_TRY(schedule_fitting(rows, diagnostics, out));
+    *out_fits = rows->fits;
     bool whole =
-        !rows.reduces || (rows.fits && rows.always && !has_long_rows(out->variants[first].function, rows.lanes));
+        !rows->reduces || (rows->fits && rows->always && !has_long_rows(out->variants[first].function, rows->lanes));
     if (!whole) {
-        if (!rows.fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
+        if (!rows->fits) uir_loop_list_truncate(out, first); /* whatever the sizes, rows are too long for the chip */
         UIR_TRY(schedule_fitting(&stream, diagnostics, out));
         *out_fits = *out_fits || stream.fits;
     }
-    return rows.fits && rows.unknown_rows ? schedule_few(rows, first, diagnostics, out) : UIR_STATUS_OK;
+    return rows->fits && rows->unknown_rows ? schedule_few(*rows, first, diagnostics, out) : UIR_STATUS_OK;
 }
 
 uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
                              uir_diagnostics *diagnostics, uir_loop_list *out) {
     variant rows = {.naive = f, .device = device, .choice = choice};
     uint32_t first = out->count;
-    bool fits, products;
-    UIR_TRY(schedule_way(rows, first, diagnostics, out, &fits, &products));
-    if (fits || !products) return UIR_STATUS_OK;
-    uir_loop_list_truncate(out, first); /* beside what else they keep the tiles of products have no room */
-    rows.apart = true;
-    UIR_TRY(schedule_way(rows, first, diagnostics, out, &fits, &products));
-    if (fits || uir_lower_count_updates(f) > 1) return UIR_STATUS_OK; /* smaller groups may have room */
-    uir_loop_list_truncate(out, first);
+    bool fits;
+    UIR_TRY(schedule_way(&rows, first, diagnostics, out, &fits));
+    if (!fits && rows.follows) { /* beside what follows them the tiles of products have no room */
+        uir_loop_list_truncate(out, first);
+        rows.apart = true;
+        UIR_TRY(schedule_way(&rows, first, diagnostics, out, &fits));
+    }
+    if (fits || !rows.products || uir_lower_count_updates(f) > 1)
+        return UIR_STATUS_OK;           /* smaller groups may have room */
+    uir_loop_list_truncate(out, first); /* nor beside what else they keep */
     rows.plain = true;
-    return schedule_way(rows, first, diagnostics, out, &fits, &products);
+    return schedule_way(&rows, first, diagnostics, out, &fits);
 }

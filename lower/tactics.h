@@ -29,6 +29,7 @@ typedef struct uir_tactic {
     bool products;         /* some nests are complete products */
     bool plain;            /* products are sums like others */
     bool apart;            /* what follows finished sums is always a nest by itself */
+    bool follows;          /* something is computed where finished sums lie */
     bool few;              /* products have few rows where only the run knows how many */
     bool unknown_rows;     /* some product has such rows, and might be tiled otherwise were they few */
     uint32_t segment;      /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
@@ -61,6 +62,8 @@ uir_status uir_tactic_find_touched(uir_tactic *t, uint32_t statement, uir_tactic
 bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const uir_tactic_touched *to);
 /* How a block touches a tensor: what its first statement stores, else the first load of it there; NULL. */
 const uir_loop_access *uir_tactic_find_access(const uir_tactic *t, uint32_t block, uint32_t tensor);
+/* The two factors of a block that sums products of them into a TEMP, as the product's call; NULL: it does not. */
+const uir_loop_expression *uir_tactic_find_product(const uir_tactic *t, uint32_t block);
 /* Of a block; NULL: it has several. */
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block);
 bool uir_tactic_is_temp(const uir_tactic *t, uint32_t tensor);
@@ -146,7 +149,7 @@ uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, u
  * for it, but memories of its own for tiles. */
 uir_status uir_tactic_schedule_multiply_adds(uir_tactic *t, uint32_t anchor, bool *out_done);
 /* One of several products gets a nest of its own, which is complete then: its sums go to memory. */
-uir_status uir_tactic_schedule_sums(uir_tactic *t, uint32_t update, bool *out_done);
+uir_status uir_tactic_schedule_sums(uir_tactic *t, uint32_t update);
 
 /* ---- reductions by parts (tactics_parts.c) ---- */
 /* Is there a reduction so long, and with so little to do beside it, that parts of it are worth a second phase? */

@@ -79,6 +79,17 @@ bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const
     return false;
 }
 
+const uir_loop_expression *uir_tactic_find_product(const uir_tactic *t, uint32_t block) {
+    const uir_loop_statement *s = uir_tactic_only_statement(t, block);
+    if (!s || s->kind != UIR_LOOP_STATEMENT_UPDATE || s->target_count != 1 ||
+        !(uir_tactic_at(t, block)->uses >> UIR_LOOP_USE_CONTRACTION & 1) ||
+        uir_loop_monoid_get_op(t->f, &t->f->monoids.data[s->monoid]) != UIR_OP_ADD ||
+        !uir_tactic_is_temp(t, s->targets[0].tensor))
+        return NULL;
+    const uir_loop_expression *product = &t->f->expressions.data[s->values[0]];
+    return product->kind == UIR_LOOP_CALL && product->op == UIR_OP_MUL ? product : NULL;
+}
+
 static const uir_loop_access *find_load(const uir_tactic *t, uint32_t id, uint32_t tensor) {
     const uir_loop_expression *e = &t->f->expressions.data[id];
     const uir_loop_access *found = e->kind == UIR_LOOP_LOAD && e->load.tensor == tensor ? &e->load : NULL;

@@ -199,8 +199,8 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
 }
 
 int64_t uir_tactic_count_units_apart(const uir_device *device) {
-    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
-    if (scratch < 0 || device->spaces[scratch].is_cache || device->spaces[scratch].scope != UIR_SCOPE_UNIT) return 0;
+    int scratch = uir_device_find_scratch(device);
+    if (scratch < 0 || device->spaces[scratch].scope != UIR_SCOPE_UNIT) return 0;
     return uir_device_count_units(device, 0); /* the kind that does all but products */
 }
 
