@@ -174,6 +174,7 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
     UIR_TRY(attach_native(call, model, row));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(take_facts(model));
+    uir_facts_warn_faults(&model->facts, &call->diagnostics);
     model->table = &cached_model;
     model->info.device = row->native ? "cpu" : "vm";
     model->info.kernel_count = uir_package_get_facts(model->package).kernels;

@@ -1,5 +1,5 @@
 /* The compile checked stage by stage: the public face of compile/check. */
-#include "api/internal.h"
+#include "api/compiled.h"
 #include "compile/check.h"
 
 static void forward(void *user, const uir_check_report *report) {
@@ -20,6 +20,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
     uir_onnx_source source = {.path = path, .external_data = options->external_data, .no_map = options->no_map};
     uir_check_options check = {.device = options->device,
                                .exact = options->exact,
+                               .strict = uir_api_is_strict(options->strict),
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,
                                .atol_relative = options->atol_relative,

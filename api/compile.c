@@ -342,6 +342,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     UIR_TRY(status);
     uir_facts_take_kernels(compile, &model->facts);
     uir_facts_tell_kernels(&model->facts, &model->info);
+    uir_facts_warn_faults(&model->facts, &call->diagnostics);
     UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
     bool native = uir_compile_get_isa(compile) != NULL;
     model->info.device = native ? "cpu" : "vm";

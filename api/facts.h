@@ -35,6 +35,8 @@ typedef struct uir_facts {
     int64_t ir_version, model_version, opset, node_count, function_count, primitive_count;
     const char *precision; /* as in uir_model_info, as are these */
     int64_t laid_out_count, conversion_count, winograd_count, product_count, f16_count, bf16_count, out_of_range_count;
+    int64_t fault_count; /* of kernels that the compiler made and refused itself */
+    const char *fault;   /* the first of them: kernel, stage and reason */
     int64_t parameter_count, weight_bytes, external_bytes;
     int64_t has_tolerance;
     uir_tolerance tolerance;
@@ -69,5 +71,7 @@ uir_status uir_facts_print(const uir_facts *facts, uir_arena *arena, const char 
 uir_status uir_facts_read(const uir_package *package, uir_arena *arena, uir_facts *out_facts);
 /* What kernels have to do with, for whoever asks for the model's info. */
 void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info);
+/* One warning of all faults; none where there are none. */
+void uir_facts_warn_faults(const uir_facts *facts, uir_diagnostics *diagnostics);
 
 #endif

@@ -84,6 +84,8 @@ void uir_facts_take_kernels(const uir_compile *compile, uir_facts *facts) {
     facts->f16_count = compile->precision.f16;
     facts->bf16_count = compile->precision.bf16;
     facts->out_of_range_count = compile->precision.out_of_range;
+    facts->fault_count = compile->lowering.faults.count;
+    if (facts->fault_count) facts->fault = compile->lowering.faults.data[0];
 }
 
 uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir_facts *out_facts) {

@@ -33,6 +33,7 @@ uir_status uir_model_compile_described(uir_call *call, uir_model *model, uir_pro
     UIR_TRY(uir_compile_run(&from->compile, UIR_STAGE_IGRAPH, &lower));
     uir_facts_take_kernels(&from->compile, &model->facts);
     uir_facts_tell_kernels(&model->facts, &model->info);
+    uir_facts_warn_faults(&model->facts, &call->diagnostics);
     model->info.kernel_count = from->compile.lowering.kernels.count;
     model->info.device = from->ran_on;
     model->info.compile_ms += uir_api_now_ms() - start;

@@ -5,6 +5,7 @@
 #include "package/plan.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- ports ---- */
@@ -163,10 +164,12 @@ static bool wants_interpreter(const uir_model_options *options) {
     return options->interpret || (options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0);
 }
 
+/* The last error: what ended the compile names the stage. */
 static const char *find_reason(const uir_call *call, uir_status status) {
+    const char *reason = uir_status_text(status);
     for (const uir_diagnostic *d = call->diagnostics.first; d; d = d->next)
-        if (d->severity == UIR_SEVERITY_ERROR) return d->message;
-    return uir_status_text(status);
+        if (d->severity == UIR_SEVERITY_ERROR) reason = d->message;
+    return reason;
 }
 
 /* The compiler has changed the module: the interpreter is given one that nothing was done to. */
@@ -181,9 +184,19 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
     uir_compile_init(compile, source, NULL, &model->allocator, &model->arena);
     UIR_TRY(build(call, progress, false, model));
     model->info.why = why;
-    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s",
-                why);
+    model->info.fault_count = uir_lowering_is_fault(status);
+    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s%s",
+                why, model->info.fault_count ? "; please report this fault of the compiler" : "");
     return UIR_STATUS_OK;
+}
+
+/* Can the interpreter take over from a device for which the compile failed? Not where a part of the compile was asked
+ * for itself, nor from the package on. */
+static bool can_fall_back(const uir_model *model, const uir_model_options *options, uir_status status) {
+    const uir_compile *compile = &uir_model_get_source(model)->compile;
+    if (model->package || uir_model_wants_source(options) || options->interpret) return false;
+    return uir_lowering_is_refusal(status) || (compile->options.isolates_faults && compile->next <= UIR_STAGE_RUNS &&
+                                               status == UIR_STATUS_INTERNAL);
 }
 
 /* On the device, or else on the interpreter. */
@@ -195,9 +208,7 @@ static uir_status build_code(uir_call *call, const uir_onnx_source *source, cons
     uir_status status = options->interpret ? uir_model_compile_described(call, model, progress)
                                            : uir_model_compile(call, model, options, progress);
     module->diagnostics = NULL;
-    return uir_lowering_is_refusal(status) && !model->package && !uir_model_wants_source(options) && !options->interpret
-               ? fall_back(call, source, progress, model, status)
-               : status;
+    return can_fall_back(model, options, status) ? fall_back(call, source, progress, model, status) : status;
 }
 
 /* ---- questions ---- */
@@ -330,6 +341,8 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
                                 const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
                                    .exact = options->exact,
+                                   .isolates_faults = !options->strict,
+                                   .strict = options->strict,
                                    .check_text = options->debug->round_trip,
                                    .dump = options->debug->dump,
                                    .dump_text = options->debug->dump_text,
@@ -377,12 +390,18 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     return UIR_STATUS_OK;
 }
 
+bool uir_api_is_strict(bool asked) {
+    const char *word = getenv("UIR_STRICT");
+    return asked || (word && !strcmp(word, "1"));
+}
+
 /* What lies in `out` points to `out_debug`: neither is NULL from here on. */
 static uir_status take_options(uir_call *call, const uir_model_options *given, uir_model_options *out,
                                uir_debug_options *out_debug) {
     UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_model_options, given, out));
     UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_debug_options, out->debug, out_debug));
     out->debug = out_debug;
+    out->strict = uir_api_is_strict(out->strict);
     return UIR_STATUS_OK;
 }
 

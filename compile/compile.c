@@ -89,6 +89,7 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
         device = &c->cpu.device;
     }
     uir_lowering_init(&c->lowering, c->primitives, device, &c->allocator);
+    c->lowering.isolates_faults = c->options.isolates_faults;
     return UIR_STATUS_OK;
 }
 

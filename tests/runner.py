@@ -269,6 +269,7 @@ def main():
     parser.set_defaults(tier="default")
     runner = Runner(parser.parse_args().tier)
     os.makedirs(LOGS, exist_ok=True)
+    os.environ["UIR_STRICT"] = "1"  # a fault of the compiler is an error wherever a test meets it
 
     def interrupted(number, _frame):
         runner.processes.end_all()

@@ -373,6 +373,7 @@ typedef struct uir_model_options {
      * INVALID_ARGUMENT for another word, and for a type of which the device multiplies nothing, as the interpreter.
      * Results beyond f16's 65504 become infinite where they are multiplied next. uir_model_info says what came of it. */
     const char *precision;
+    bool strict; /* contradictions of declared shapes and faults of the compiler are errors; else warnings */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -440,6 +441,7 @@ typedef struct uir_package_write_options {
     const char *cache; /* of `tuned`: as in uir_model_options */
     bool exact;        /* as in uir_model_options */
     const char *precision; /* likewise, of the first device */
+    bool strict;           /* contradictions of declared shapes are errors, as faults of the compiler always are here */
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -580,6 +582,9 @@ typedef struct uir_model_info {
      * halves of either type by it, and how many stay f32 since a constant is beyond these types' range. */
     const char *precision;
     uint32_t product_count, f16_count, bf16_count, out_of_range_count;
+    /* Kernels that the compiler made and then refused itself: faults of its own, of which a warning tells. Smaller
+     * kernels, or the interpreter, run their nodes. 0 where the load was `strict`. */
+    uint32_t fault_count;
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

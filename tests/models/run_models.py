@@ -71,7 +71,7 @@ def run_set(program, folder, data, info, arguments, environment):
         command = [program, os.path.join(folder, "model.onnx"), "--data", os.path.join(folder, data), "--save", saved, "--quiet"]
         try:
             done = subprocess.run(command + arguments, capture_output=True, text=True, errors="replace", timeout=LIMIT_S,
-                                  env={**os.environ, **environment})
+                                  env={**os.environ, "UIR_STRICT": "1", **environment})
         except subprocess.TimeoutExpired:
             raise Different(f"took over {LIMIT_S} s") from None
         if done.returncode != 0:

@@ -42,6 +42,7 @@ KERNEL = """igraph @scale on cpu {
 # Kernels that the tests of one program compile are compiled once; never in the caller's own cache.
 CACHE = tempfile.TemporaryDirectory(prefix="uir-cli-cache-")
 os.environ["XDG_CACHE_HOME"] = CACHE.name
+os.environ.setdefault("UIR_STRICT", "1")  # a fault of the compiler fails whatever meets it
 # Where the device does not matter: the one that needs no compiler.
 INTERPRET = [RUN, "--device", "interpreter"]
 

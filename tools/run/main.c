@@ -112,7 +112,13 @@ static const char *explain_fallback(const uir_session *session, char *buffer, si
 /* What the options forbid. */
 static uir_status check_calls(const run_options *options, uir_model *model, const uir_session *session,
                               const uir_run_statistics *statistics) {
-    const char *why = query_info(model).why;
+    const uir_model_info info = query_info(model);
+    const char *why = info.why;
+    if (options->no_fallback && info.fault_count) {
+        complain("please report it; without --no-fallback the model runs",
+                 "--no-fallback: the compiler refused %u of its own kernels", info.fault_count);
+        return UIR_STATUS_INTERNAL;
+    }
     if (options->no_fallback && (statistics->host_calls || (statistics->interpreter_calls && *why))) {
         char first[800];
         complain(*why ? why : explain_fallback(session, first, sizeof first),
@@ -165,7 +171,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .no_map = options->no_map,
                                      .limits = &options->limits,
                                      .exact = options->exact,
-                                     .precision = options->precision};
+                                     .precision = options->precision,
+                                     .strict = options->strict};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -610,6 +617,7 @@ static uir_status run(const run_options *options) {
     model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
     model_options.exact = options->exact;
+    model_options.strict = options->strict;
     model_options.precision = options->can_run || options->reduce || options->info ? NULL : options->precision;
     if (status == UIR_STATUS_OK) status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;

@@ -234,6 +234,7 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     report_add_text(root, "ran_on", result->statistics.ran_on);
     cJSON_AddNumberToObject(root, "threads", (double)result->statistics.threads);
     cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
+    cJSON_AddNumberToObject(root, "faults", info.fault_count);
     add_calls(root, &result->statistics);
     add_layouts(root, &info);
     add_precision(root, &info);
