@@ -20,6 +20,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
     uir_onnx_source source = {.path = path, .external_data = options->external_data, .no_map = options->no_map};
     uir_check_options check = {.device = options->device,
                                .exact = options->exact,
+                               .strict = options->strict,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,
                                .atol_relative = options->atol_relative,

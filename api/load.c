@@ -330,6 +330,7 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
                                 const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
                                    .exact = options->exact,
+                                   .strict = options->strict,
                                    .check_text = options->debug->round_trip,
                                    .dump = options->debug->dump,
                                    .dump_text = options->debug->dump_text,

@@ -27,6 +27,7 @@ uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
         uir_text_append_format(text, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
     uir_text_append_string(text, c->options.within_nodes ? "\nno fusion\n" : "\n");
     if (c->options.exact) uir_text_append_string(text, "exact\n");
+    if (c->options.strict) uir_text_append_string(text, "strict\n");
     if (c->options.precision) uir_text_append_format(text, "precision %s\n", uir_precision_name(c->options.precision));
     if (c->options.layouts_left_out) uir_text_append_format(text, "without layouts %x\n", c->options.layouts_left_out);
     if (c->source.keep) describe_keep(c->source.keep, text);

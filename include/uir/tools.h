@@ -77,6 +77,7 @@ typedef struct uir_model_check_options {
     const uir_limits *limits; /* of the whole check; NULL: defaults */
     bool exact;               /* as for loading */
     const char *precision;    /* likewise; the stage that rounds is held to what its half type may differ by */
+    bool strict;              /* as for loading */
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,

@@ -373,6 +373,7 @@ typedef struct uir_model_options {
      * INVALID_ARGUMENT for another word, and for a type of which the device multiplies nothing, as the interpreter.
      * Results beyond f16's 65504 become infinite where they are multiplied next. uir_model_info says what came of it. */
     const char *precision;
+    bool strict; /* contradictions of declared shapes and faults of the compiler are errors; else warnings */
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -440,6 +441,7 @@ typedef struct uir_package_write_options {
     const char *cache; /* of `tuned`: as in uir_model_options */
     bool exact;        /* as in uir_model_options */
     const char *precision; /* likewise, of the first device */
+    bool strict;           /* contradictions of declared shapes are errors, as faults of the compiler always are here */
 } uir_package_write_options;
 
 typedef struct uir_package_info {

@@ -153,6 +153,7 @@ static uir_status take_target(model_work *w, bool is_text) {
     w->inlined = options->constants && !strcmp(options->constants, "inline");
     w->compile_options.check_text = true;
     w->compile_options.exact = w->options->exact;
+    w->compile_options.strict = w->options->strict;
     if (options->precision && is_text && w->from >= UIR_STAGE_PRECISION)
         return opt_usage("--precision: factors were settled before a text after", uir_stage_get(w->from)->name);
     UIR_TRY(uir_precision_find(w->options->precision, w->diagnostics, &w->compile_options.precision));

@@ -24,7 +24,7 @@ typedef struct opt_options {
     const char *save;
     int64_t random, threads;
     double seconds;
-    bool run, check, time, estimate, no_map, exact, list, version, help;
+    bool run, check, time, estimate, no_map, exact, strict, list, version, help;
     uir_limits limits;
     uint64_t given; /* a bit for each row of the table that was on the command line */
 } opt_options;

@@ -35,6 +35,8 @@ static const option_row rows[] = {
      "the model's files are copied and never mapped, so that whoever cuts one short meanwhile does it no harm"},
     {"--exact", NO_VALUE, offsetof(opt_options, exact), MODELS | RUN_MODELS, NULL,
      "every operator by the formula that defines it: no convolution takes one of fewer multiplications"},
+    {"--strict", NO_VALUE, offsetof(opt_options, strict), MODELS | RUN_MODELS, NULL,
+     "contradictions of declared shapes are errors"},
     {"--precision", TEXT_VALUE, offsetof(opt_options, precision), MODELS | RUN_MODELS, "WORD",
      "f32 (default); f16 or bf16: factors of products are rounded to that where the device multiplies it; auto: to one "
      "of these where the device multiplies that faster than f32"},

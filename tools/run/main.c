@@ -165,7 +165,8 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .no_map = options->no_map,
                                      .limits = &options->limits,
                                      .exact = options->exact,
-                                     .precision = options->precision};
+                                     .precision = options->precision,
+                                     .strict = options->strict};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -610,6 +611,7 @@ static uir_status run(const run_options *options) {
     model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
     model_options.exact = options->exact;
+    model_options.strict = options->strict;
     model_options.precision = options->can_run || options->reduce || options->info ? NULL : options->precision;
     if (status == UIR_STATUS_OK) status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
