@@ -31,16 +31,19 @@ static uir_value_id network_dequantize(uir_builder *b, uir_value_id x, uir_value
 }
 
 /* A scale or zero point as it broadcasts against x: rank 0 (or one element) for the whole tensor, rank 1 along the
- * axis, the rank of x with the axis in blocks. */
+ * axis, the rank of x with the axis in blocks. Where x has no such axis, rank 1 can be one element alone. */
 static uir_value_id parameter(uir_rule_context *context, uir_value_id value, const uir_shape *x, const char *name) {
     uir_builder *b = &context->builder;
     if (is_none(value) || b->status != UIR_STATUS_OK) return value;
     int64_t block = uir_rule_int(context, "block_size", 0), extent;
     uir_shape shape = uir_network_shape(context, value);
     if (b->status != UIR_STATUS_OK || shape.rank == 0) return value;
-    if (shape.rank == 1 && block == 0 && uir_dim_is_const(b->module->dims, shape.dims[0], &extent) && extent == 1)
-        return uir_build_reshape(b, value, NULL, 0);
-    int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 1), x->rank);
+    int64_t axis = uir_rule_int(context, "axis", 1);
+    bool is_known = uir_dim_is_const(b->module->dims, shape.dims[0], &extent);
+    bool is_one = is_known ? extent == 1 : axis < -(int64_t)x->rank || axis >= (int64_t)x->rank;
+    if (shape.rank == 1 && block == 0 && is_one)
+        return uir_build_reshape(b, uir_build_expect(b, value, 0, dim_int(b, 1)), NULL, 0);
+    axis = uir_rule_axis(context, axis, x->rank);
     if (b->status != UIR_STATUS_OK) return value;
     if (block == 0 && shape.rank == 1) return uir_network_along(b, value, (uint32_t)axis, x->rank);
     if (block < 1 || block > INT32_MAX || shape.rank != x->rank) {
