@@ -176,9 +176,9 @@ static uir_status build(const uir_allocator *allocator, const uir_cpu_compile_op
                 uir_cpu_words_add_all(&w, mark      ? UIR_CPU_LINK_SHARED
                                           : foreign ? "-static"
                                                     : NULL) &&
-                (!mark || uir_cpu_words_mark(&w, &text, mark)) &&
-                uir_cpu_words_add(&w, "-o", 2) && uir_cpu_words_add(&w, output, strlen(output)) &&
-                uir_cpu_words_add(&w, path, strlen(path)) && uir_cpu_words_add_all(&w, "-lm");
+                (!mark || uir_cpu_words_mark(&w, &text, mark)) && uir_cpu_words_add(&w, "-o", 2) &&
+                uir_cpu_words_add(&w, output, strlen(output)) && uir_cpu_words_add(&w, path, strlen(path)) &&
+                uir_cpu_words_add_all(&w, "-lm");
     if (!fits) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
     return run_compiler(allocator, options, folder, w.argv, diagnostics);
 }
