@@ -355,7 +355,16 @@ static void test_kept_files(void **state) {
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t steps[2] = {round == 1 ? files : round == 2 ? files - 1 : 0, 0}; /* kept ones count as done */
         if (round == 2) free(s.files[1].bytes), s.files[1].bytes = NULL;
-        if (round == 3) options.compile.extra_flags = "-O0 -DOTHER";
+        if (round == 3) { /* other words: another object, by its mark at least */
+            options.compile.extra_flags = "-O0 -DOTHER";
+            options.keeper = NULL;
+            options.progress = NULL;
+            object = plain;
+            assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &plain), 0);
+            assert_memory_not_equal(object.bytes, plain.bytes, plain.size);
+            uir_cpu_object_deinit(&object);
+            options.keeper = &keeper;
+        }
         s.found = s.kept = 0;
         options.progress = count_steps;
         options.progress_user = steps;

@@ -6,6 +6,7 @@
 #include "backends/cpu/target/jobs.h"
 #include "backends/cpu/target/kept.h"
 #include "base/intern.h"
+#include "cache/digest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -360,6 +361,34 @@ static bool add_compile_words(const builder *b, uir_cpu_words *w, const char *so
            uir_cpu_words_add(w, output, strlen(output)) && uir_cpu_words_add(w, source, strlen(source));
 }
 
+/* What tells a file's code from another's: the words of its compile but the compiler, and its source's digest. */
+static uir_status describe_source(builder *b, const uir_cpu_job *job, uir_text *material) {
+    char path[600], digits[UIR_DIGEST_TEXT_SIZE];
+    void *source;
+    size_t size;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", b->folder, job->about) >= sizeof path) return UIR_STATUS_IO_FAILED;
+    UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &source, &size));
+    uir_digest digest = uir_digest_make(source, size);
+    uir_release(b->allocator, source, size);
+    uir_digest_print(&digest, digits);
+    for (char *const *word = job->argv + 1; *word; word++) uir_text_append_format(material, "%s ", *word);
+    uir_text_append_format(material, "%s\n", digits);
+    return uir_text_status(material);
+}
+
+/* The link's words with the object's mark, by the sources in the order of their files. */
+static uir_status mark_object(builder *b, uir_cpu_words *link, const uir_cpu_job *commands, bool *out_fits) {
+    char mark[UIR_CPU_MARK_SIZE];
+    uir_text material;
+    uir_status status = UIR_STATUS_OK;
+    uir_text_init(&material, b->allocator);
+    for (uint32_t f = 0; f < b->file_count && status == UIR_STATUS_OK; f++)
+        status = describe_source(b, &commands[f], &material);
+    if (status == UIR_STATUS_OK) *out_fits = uir_cpu_words_mark(link, &material, mark);
+    uir_text_deinit(&material);
+    return status;
+}
+
 /* The commands: one per file, then the link. */
 static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *commands) {
     uir_cpu_words *link;
@@ -374,6 +403,7 @@ static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *comma
         fits = fits && add_compile_words(b, w, names[f], object) && uir_cpu_words_add(link, object, strlen(object));
         if (fits) commands[f] = (uir_cpu_job){w->argv, names[f], f};
     }
+    if (fits) UIR_TRY(mark_object(b, link, commands, &fits));
     if (!fits || !uir_cpu_words_add_all(link, "-lm"))
         return uir_error(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
     commands[b->file_count] = (uir_cpu_job){link->argv, OBJECT_NAME, b->file_count};
