@@ -261,7 +261,7 @@ uir_status uir_decomposer_begin_node(uir_decomposer *d, const uir_node_info *nod
 }
 
 static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph,
-                             const uir_value_id *inputs) {
+                             uir_value_id *inputs) {
     uir_rule_context context = {.source = d->source,
                                 .node = node,
                                 .op = node->op,
@@ -273,7 +273,8 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
     UIR_TRY_ALLOCATE(context.outputs,
                      uir_arena_allocate_array(d->scratch, node->output_count + 1u, sizeof *context.outputs));
     UIR_TRY(uir_decomposer_begin_node(d, node, target_graph, &context.builder));
-    uir_status status = rule_table[node->op](&context);
+    uir_status status = uir_rule_expect_lengths(&context, inputs);
+    if (status == UIR_STATUS_OK) status = rule_table[node->op](&context);
     if (status == UIR_STATUS_OK) status = context.builder.status;
     UIR_TRY(status);
     UIR_TRY(uir_evaluate_pending(d));
@@ -397,10 +398,35 @@ uir_status uir_decomposer_give_sequence(uir_decomposer *decomposer, uir_graph_id
     return context.builder.status;
 }
 
+/* An input without a shape that some node takes as a list is one. */
+static uir_status type_lists(uir_decomposer *d) {
+    const uir_graph_info *graph = uir_graph_get(d->source, d->source->main);
+    for (uint32_t n = 0; n < graph->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(d->source, graph->nodes.data[n]);
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            if (!node->inputs[i].id || !uir_decomposer_is_list(node, i)) continue;
+            uir_value_info *info = uir_value_info_get(d->source, node->inputs[i]);
+            if (info->producer.id || info->constant || info->type.kind != UIR_VALUE_TENSOR || info->type.rank_known)
+                continue;
+            uir_symbol symbol;
+            uir_dim *extent;
+            UIR_TRY(uir_dims_add_symbol(d->source->dims, "", 0, UIR_SYMBOL_FACTS_SIZE, &symbol));
+            UIR_TRY_ALLOCATE(extent, uir_arena_allocate(&d->source->arena, sizeof *extent));
+            *extent = uir_dim_symbol(d->source->dims, symbol);
+            if (!extent->id) return UIR_STATUS_OUT_OF_MEMORY;
+            info->type.rank_known = true;
+            info->type.rank = 1;
+            info->type.dims = extent;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status decompose_main(uir_decomposer *d) {
     const uir_graph_info *source_main = uir_graph_get(d->source, d->source->main);
     UIR_TRY(uir_module_add_graph(d->target, (uir_graph_id){0}, uir_string_text(&d->source->strings, source_main->name),
                                  &d->target->main));
+    UIR_TRY(type_lists(d));
     for (uint32_t i = 0; i < source_main->inputs.count; i++) {
         uir_value_id input = source_main->inputs.data[i], made;
         uir_type type;

@@ -84,6 +84,12 @@ void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
  * too. */
 void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph);
 
+/* Operands (of which `inputs` are those of the context) that are lists get the length that they must have, where the
+ * model does not declare it: lengths.def. */
+uir_status uir_rule_expect_lengths(uir_rule_context *context, uir_value_id *inputs);
+/* Whether the operand of a node of the source is such a list. */
+bool uir_decomposer_is_list(const uir_node_info *node, uint32_t input);
+
 /* A builder whose primitives come from the ONNX node: its name, op and identity. */
 uir_status uir_decomposer_begin_node(uir_decomposer *decomposer, const uir_node_info *node, uir_graph_id target_graph,
                                      uir_builder *out_builder);

@@ -142,7 +142,8 @@ uir_status uir_rule_slice(uir_rule_context *context) {
     uint32_t rank = uir_rule_rank(context, x);
     const uir_dim *extents = uir_rule_extents(context, x);
     if (!extents) return context->builder.status;
-    bool known = (!axes.id || uir_rule_constant(context, axes)) && (!steps.id || uir_rule_constant(context, steps));
+    bool known = context->since_version < 10 || uir_math_count(context, uir_rule_input(context, 1)) >= 0;
+    known = known && (!axes.id || uir_rule_constant(context, axes)) && (!steps.id || uir_rule_constant(context, steps));
     if (known)
         slice_known(context, x, rank, extents);
     else
@@ -275,15 +276,13 @@ static bool read_pads(uir_rule_context *context, uint32_t rank, uir_dim *low, ui
         count = given_count < 0 ? 0 : (uint32_t)given_count;
     } else if (data_axes.id && !uir_rule_constant(context, data_axes)) {
         /* Spread over all axes as data; then the axes are 0, 1, .. */
-        int64_t half = uir_math_count(context, data_axes);
-        if (half < 0) {
-            uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "how many axes are padded is only known when the model runs");
-            return false;
-        }
-        uir_value_id list = uir_math_vector(context, value), halves[2];
+        data_axes = uir_math_vector(context, data_axes);
+        uir_dim half = uir_build_extent(b, data_axes, 0), two = uir_rule_dim(context, 2);
+        uir_value_id list = uir_build_expect(b, uir_math_vector(context, value), 0, uir_math_mul(context, half, two));
+        uir_value_id halves[2];
         uir_value_id zeros = uir_math_with(context, UIR_OP_MUL, uir_math_iota(context, uir_rule_dim(context, rank)), 0);
         for (int i = 0; i < 2; i++) {
-            halves[i] = uir_math_cut(context, list, 0, uir_rule_dim(context, i * half), uir_rule_dim(context, half));
+            halves[i] = uir_math_cut(context, list, 0, i ? half : uir_rule_dim(context, 0), half);
             halves[i] = uir_math_per_axis(context, data_axes, halves[i], zeros, rank);
         }
         data_axes = (uir_value_id){0};

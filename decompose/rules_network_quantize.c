@@ -93,13 +93,10 @@ uir_status uir_rule_dequantize_linear(uir_rule_context *context) {
     return b->status;
 }
 
-/* A u8 scale over the least range that holds all values and 0. A tensor of zeros gets scale 1. */
-uir_status uir_rule_dynamic_quantize_linear(uir_rule_context *context) {
-    uir_builder *b = &context->builder;
-    uir_value_id x = uir_rule_input(context, 0);
-    uint32_t rank = uir_rule_rank(context, x);
-    if (b->status != UIR_STATUS_OK) return b->status;
+uir_value_id uir_network_quantize_dynamically(uir_builder *b, uir_value_id x, uir_value_id *out_scale,
+                                              uir_value_id *out_zero) {
     int64_t axes[UIR_NETWORK_AXES];
+    uint32_t rank = rank_of(b, x);
     for (uint32_t i = 0; i < rank; i++) axes[i] = i;
     uir_value_id none = scalar_like(b, x, 0);
     uir_value_id low = minimum(b, uir_build_reduce(b, UIR_OP_REDUCE_MIN, x, axes, rank, false), none);
@@ -107,8 +104,17 @@ uir_status uir_rule_dynamic_quantize_linear(uir_rule_context *context) {
     uir_value_id range = subtract(b, high, low);
     uir_value_id scale = uir_build_select(b, equal(b, range, none), scalar_like(b, x, 1), divide_scalar(b, range, 255));
     uir_value_id zero = round_even(b, uir_network_clamp(b, divide(b, negate(b, low), scale), 0, 255));
-    zero = uir_build_cast(b, zero, UIR_DTYPE_U8);
-    context->outputs[0] = uir_network_quantize(b, divide(b, x, scale), zero, UIR_DTYPE_U8, true);
+    *out_zero = uir_build_cast(b, zero, UIR_DTYPE_U8);
+    *out_scale = scale;
+    return uir_network_quantize(b, divide(b, x, scale), *out_zero, UIR_DTYPE_U8, true);
+}
+
+uir_status uir_rule_dynamic_quantize_linear(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    uir_value_id x = uir_rule_input(context, 0), scale, zero;
+    (void)uir_rule_rank(context, x);
+    if (b->status != UIR_STATUS_OK) return b->status;
+    context->outputs[0] = uir_network_quantize_dynamically(b, x, &scale, &zero);
     if (uir_rule_has_output(context, 1)) context->outputs[1] = scale;
     if (uir_rule_has_output(context, 2)) context->outputs[2] = zero;
     return b->status;

@@ -1,6 +1,7 @@
 /* Graphs and nodes. */
 #include "frontend/import.h"
 
+#include <stdio.h>
 #include <string.h>
 
 uir_status uir_import_spend(uir_importer *importer, uint64_t amount) {
@@ -49,6 +50,40 @@ uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_loc
 
 /* ---- one node ---- */
 
+static bool is_supported(const uir_importer *importer, uir_op op) {
+    return !importer->source->is_supported || importer->source->is_supported(op);
+}
+
+/* The supported op whose name is the nearest, of those that differ in a third of it at most; of equally near ones that
+ * of the domain. NONE where there is none. */
+static uir_op find_nearest_op(const uir_importer *importer, const char *domain, const char *name) {
+    uir_op best = UIR_OP_NONE;
+    size_t best_distance = 2 * (strlen(name) / 3 + 1) + 2;
+    for (int op = 0; op < UIR_OP_COUNT; op++) {
+        const uir_op_row *row = uir_op_get_row((uir_op)op);
+        if (row->section != UIR_SECTION_ONNX || !is_supported(importer, (uir_op)op)) continue;
+        size_t distance = 2 * (size_t)uir_edit_distance(name, row->name) + (strcmp(domain, row->domain) != 0);
+        if (distance >= best_distance) continue;
+        best = (uir_op)op;
+        best_distance = distance;
+    }
+    return best;
+}
+
+enum { HINT_SIZE = 400 };
+
+/* What to do about an op that cannot be had: the nearest one, a function of the model's own, the list. */
+static const char *write_op_hint(const uir_importer *importer, const uir_location *place, const char *domain,
+                                 const char *name, char *out_hint) {
+    const uir_op_row *near = uir_op_get_row(find_nearest_op(importer, domain, name));
+    bool found = near->section == UIR_SECTION_ONNX;
+    snprintf(out_hint, HINT_SIZE,
+             "%s%s%s%s%sa function %.100s in the model's own functions would be used; --list-ops shows all ops",
+             found ? "the nearest supported op is " : "", found && *near->domain ? near->domain : "",
+             found && *near->domain ? "::" : "", found ? near->name : "", found ? "; " : "", place->op);
+    return out_hint;
+}
+
 /* The op that the node names, or NONE with the reason reported. */
 static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node, const uir_location *place,
                           uir_op *out_op, int *out_since) {
@@ -65,15 +100,19 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                               uir_string_text(&importer->names, type_name));
         if (!domain_name.id) importer->ops.data[type_name.id] = op;
     }
+    char hint[HINT_SIZE];
+    const char *domain_text = uir_string_text(&importer->names, domain_name);
+    const char *type_text = uir_string_text(&importer->names, type_name);
     if (op == UIR_OP_NONE && domain.length && opset == 0) {
         return uir_import_unsupported_found(
-            importer, place, "--list-ops shows what is known",
+            importer, place, write_op_hint(importer, place, domain_text, type_text, hint),
             "the op '%.*s' of the domain '%.*s' is not known, and opset_import lacks the domain",
             UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain));
     }
     if (op == UIR_OP_NONE) {
         if (!domain.length) domain = (uir_bytes){"ai.onnx", 7};
-        return uir_import_unsupported_found(importer, place, "--list-ops shows what is known",
+        return uir_import_unsupported_found(importer, place,
+                                            write_op_hint(importer, place, domain_text, type_text, hint),
                                             "the op '%.*s' of the domain '%.*s', version %lld, is not known",
                                             UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
     }
@@ -89,8 +128,9 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                                   "the op did not exist in opset %lld, which the model imports (its versions are %s)",
                                   (long long)opset, row->versions);
     }
-    if (importer->source->is_supported && !importer->source->is_supported(op)) {
-        return uir_import_unsupported_found(importer, place, "--list-ops shows what is supported",
+    if (!is_supported(importer, op)) {
+        return uir_import_unsupported_found(importer, place,
+                                            write_op_hint(importer, place, row->domain, row->name, hint),
                                             "the op '%s', version %d, is not supported", row->name, *out_since);
     }
     *out_op = op;
