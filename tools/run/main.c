@@ -170,9 +170,9 @@ static uir_status check_case(uir_context *context, const run_options *options, c
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
 
-static uir_status save_trace(const uir_session *session, const char *path) {
+static uir_status save_trace(const uir_model *model, const uir_session *session, const char *path) {
     FILE *file = fopen(path, "w");
-    bool written = file && report_trace(file, session);
+    bool written = file && report_trace(file, model, session);
     if (file && fclose(file) != 0) written = false;
     if (written) return UIR_STATUS_OK;
     complain(NULL, "--trace '%s': cannot write it: %s", path, strerror(errno));
@@ -226,7 +226,7 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_model 
         status = saved_compare(context, model, session, &c->tolerance, other_folder, &result->saved);
         result->agree &= !result->saved.differing;
     }
-    if (status == UIR_STATUS_OK && options->trace) status = save_trace(session, options->trace);
+    if (status == UIR_STATUS_OK && options->trace) status = save_trace(model, session, options->trace);
     return status;
 }
 
@@ -241,11 +241,11 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     report_outputs(model, session, c, result);
     accuracy_report(model, result);
     report_times(model, result, wait_ms);
-    if (options->explain) report_nodes(session), report_layouts(model);
+    if (options->explain) report_nodes(model, session), report_layouts(model);
     if (options->profile && options->interpret)
         (void)report_machine(session, result->statistics.ran_on);
     else if (options->profile)
-        report_profile(session, result);
+        report_profile(model, session, result);
 }
 
 /* What the messages, which follow, do not know: where the inputs came from. */
