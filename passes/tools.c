@@ -80,9 +80,7 @@ void uir_graph_keep_nodes(uir_module *module, uir_graph_id graph, const bool *ke
 static uir_builder builder_for(uir_module *module, const uir_node_info *node) {
     uir_builder builder;
     uir_builder_init(&builder, module, node->graph);
-    builder.node_name = node->name;
-    builder.origin = node->origin;
-    builder.source = node->source;
+    uir_builder_stand_for(&builder, node);
     return builder;
 }
 

@@ -580,6 +580,7 @@ typedef struct uir_model_info {
      * halves of either type by it, and how many stay f32 since a constant is beyond these types' range. */
     const char *precision;
     uint32_t product_count, f16_count, bf16_count, out_of_range_count;
+    const char *native_why; /* why its kernels will not be compiled, as the load found: it has said so; "" otherwise */
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

@@ -493,8 +493,14 @@ static void advise_trust(const uir_model *model, const run_options *options) {
 
 enum { WAITED_MS = 50 }; /* loading from the cache takes less */
 
-static void warn_of_vm(uir_context *context, const run_options *options, size_t before) {
+/* `before`: messages that were there before the compile was waited for. Where the load has said it, it is not said
+ * again. */
+static void warn_of_vm(uir_context *context, const uir_model *model, const run_options *options, size_t before) {
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
+    if (*query_info(model).native_why) {
+        if (before == 0) uir_context_clear_messages(context);
+        return;
+    }
     progress_hide();
     if (!options->quiet)
         fprintf(stderr,
@@ -506,10 +512,11 @@ static void warn_of_vm(uir_context *context, const run_options *options, size_t 
  * that began at `start`; 0 where they were there. */
 static double wait_for_kernels(uir_context *context, uir_model *model, const run_options *options, double start) {
     uir_model_info info = query_info(model);
-    size_t before = uir_context_message_count(context);
     if (!options->bench && !options->profile && !options->no_vm) return 0;
+    report_messages(context, options->quiet);
+    size_t before = 0;
     progress_set("compiling the kernels, which are waited for");
-    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, options, before);
+    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, model, options, before);
     progress_hide();
     double waited = now_ms() - start - info.load_ms - info.compile_ms;
     return info.compiled_kernels < query_info(model).compiled_kernels || waited > WAITED_MS ? waited : 0;
@@ -528,12 +535,12 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
     if (status == UIR_STATUS_OK || caught_signal) return;
     if (status != UIR_STATUS_CANCELLED) {
-        warn_of_vm(context, options, 0);
+        warn_of_vm(context, model, options, 0);
         return;
     }
     progress_hide();
     uir_context_clear_messages(context);
-    if (!options->quiet && isatty(STDERR_FILENO))
+    if (!options->quiet)
         fprintf(stderr, PROGRAM ": note: the VM ran the model, and not all of its kernels are compiled yet: the next "
                                 "start goes on with them\n  --no-vm waits until they are\n");
 }
