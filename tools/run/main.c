@@ -248,16 +248,33 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
         report_profile(model, session, result);
 }
 
-/* What the messages, which follow, do not know: where the inputs came from. */
-static void explain_failure(uir_status status, const run_case *c, bool loaded) {
-    bool made_up = false;
-    for (size_t i = 0; c->sources && i < c->input_count; i++) made_up |= c->sources[i] == SOURCE_RANDOM;
+/* Whether a message is about the input: it has its name in quotes. */
+static bool names_input(const uir_context *context, const uir_model *model, size_t index) {
+    char quoted[300];
+    snprintf(quoted, sizeof quoted, "'%s'", uir_model_get_input_name(model, index));
+    for (size_t i = 0; i < uir_context_message_count(context); i++)
+        if (strstr(uir_context_get_message_text(context, i), quoted)) return true;
+    return false;
+}
+
+/* The cause, and behind it what the messages do not know: where the inputs came from. What was made up is told where
+ * the cause may lie in it: not where the messages name inputs and none of them was. */
+static void explain_failure(uir_context *context, const uir_model *model, const run_options *options,
+                            uir_status status, const run_case *c, bool loaded) {
+    bool made_up = false, named = false, named_made_up = false;
+    for (size_t i = 0; c->sources && i < c->input_count; i++) {
+        bool is_named = names_input(context, model, i);
+        made_up |= c->sources[i] == SOURCE_RANDOM;
+        named |= is_named;
+        named_made_up |= is_named && c->sources[i] == SOURCE_RANDOM;
+    }
     /* A file that turns out to be bad in a run is not the data's. */
     if (status != UIR_STATUS_BAD_DATA && (status != UIR_STATUS_BAD_FILE || loaded)) return;
-    if (c->folder) complain(NULL, "with the data of '%s':", c->folder);
-    if (made_up)
-        complain("--dim NAME=N and --shape NAME=AxBxC say others; the model may not take these",
-                 "with inputs that no file gave, whose free dims are 1 unless said otherwise:");
+    report_messages(context, options->quiet);
+    if (c->folder && loaded) remark(NULL, "the data are those of '%s'", c->folder);
+    if (made_up && (named_made_up || !named))
+        remark("--dim NAME=N and --shape NAME=AxBxC choose other sizes",
+               "inputs without a file were made up, with free dims set to 1");
 }
 
 static void announce(size_t index, size_t count) {
@@ -297,7 +314,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
             status = run_case_in(context, model, exact, &session_options, session, options, &c, output_folder,
                                  other_folder, &result);
         progress_hide();
-        if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
+        if (status != UIR_STATUS_OK) explain_failure(context, model, options, status, &c, loaded);
         if (status == UIR_STATUS_OK) {
             facts.agree &= result.agree;
             show_case(model, session, options, &c, &result, i == 0 ? wait_ms : 0);

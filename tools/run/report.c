@@ -30,6 +30,8 @@ static void print_shape(const int64_t *shape, uint32_t rank) {
 
 void report_inputs(uir_model *model, const run_case *c) {
     bool said = false;
+    for (size_t i = 0; i < c->input_count; i++)
+        if (c->made[i]) puts(c->made[i]);
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->sources[i] != SOURCE_RANDOM) continue;
         uir_port port = query_input(model, i);

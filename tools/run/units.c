@@ -9,7 +9,7 @@ static const char *print(double number, const char *const *units, size_t count, 
     double value = number;
     for (; at + 1 < count && fabs(value) >= 999.5; at++) value /= 1000;
     int decimals = fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
-    snprintf(buffer, capacity, "%.*f%s%s", decimals, value, *units[at] ? " " : "", units[at]);
+    snprintf(buffer, capacity, "%.*f %s", decimals, value, units[at]);
     return buffer;
 }
 
