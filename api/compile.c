@@ -127,6 +127,8 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
         }
         if (status == UIR_STATUS_DEVICE_FAILED) return status; /* another object would fare no better */
     }
+    options.compile.variant = uir_model_get_source(model)->compile.cpu.variant;
+    UIR_TRY(uir_cpu_check_compiler(&options.compile, &code->said));
     *out_compiled = true;
     return compile_cached(model, &options, cache, key);
 }
@@ -324,6 +326,29 @@ static uir_status limit_time(const uir_model *model, uir_model_code *code) {
     return uir_budget_begin(&code->beside, "compiling the kernels", NULL, &code->cancel);
 }
 
+static bool has_compiler(const uir_model *model) {
+    uir_diagnostics unheard;
+    uir_diagnostics_init(&unheard, &model->allocator);
+    const uir_cpu_compile_options options = {.variant = uir_model_get_source(model)->compile.cpu.variant};
+    uir_status status = uir_cpu_check_compiler(&options, &unheard);
+    uir_diagnostics_deinit(&unheard);
+    return status == UIR_STATUS_OK;
+}
+
+/* Said once, when the model is loaded: nothing will be different later. */
+static uir_status warn_of_vm(uir_call *call, uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_diagnostic *d = code->said.first;
+    while (d && d->severity != UIR_SEVERITY_ERROR) d = d->next;
+    code->joined = true;
+    if (code->status == UIR_STATUS_OK) return UIR_STATUS_OK;
+    const char *why = d ? d->message : uir_status_text(code->status);
+    UIR_TRY_ALLOCATE(model->info.native_why, uir_arena_copy_string(&model->arena, why, strlen(why)));
+    uir_warning(&call->diagnostics, NULL, "the VM runs the model, for its kernels cannot be compiled: %s%s%s%s", why,
+                d && d->hint ? " (" : "", d && d->hint ? d->hint : "", d && d->hint ? ")" : "");
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options,
                              uir_progress progress) {
     bool waits = options->wait || uir_model_wants_source(options);
@@ -353,8 +378,12 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
                               "there is no source: the model has no native code here");
     if (native && model->info.kernel_count) {
         UIR_TRY(limit_time(model, code));
-        if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
-        code->started = true;
+        if (!waits && !has_compiler(model)) {
+            run_compiler(model); /* finds the code in the cache, or ends at once */
+            UIR_TRY(warn_of_vm(call, model));
+        } else if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
+        else
+            code->started = true;
         if (waits) UIR_TRY(join_compiler(call, code, uir_progress_part(progress, packaged, 1)));
     }
     model->info.compile_ms += uir_api_now_ms() - start;

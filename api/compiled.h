@@ -48,6 +48,8 @@ typedef struct uir_model_source {
     /* Of a model whose kernels are interpreted: the devices, one of which they are for, and who runs it. */
     uir_compile_devices *devices;
     const char *ran_on;
+    struct uir_settled_origin *settled; /* by origin; NULL: the package knows */
+    bool *stands;                       /* by origin */
     /* Of the options, for whoever waits. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user;
@@ -101,6 +103,13 @@ uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *mod
                                             uint32_t output, int64_t *out_dims);
 bool uir_session_get_interpreted(const uir_session *session, size_t index, uir_node_statistics *out_node);
 bool uir_session_get_interpreted_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice);
+/* What became of the file's nodes, of a model that the interpreter runs. */
+uir_status uir_model_settle_nodes(uir_model *model);
+bool uir_model_find_node(const uir_model *model, size_t index, uir_model_node *out_node);
+bool uir_session_find_row_node(const uir_session *session, size_t row, size_t index, uint32_t *out_node,
+                               bool *out_again);
+bool uir_session_find_slice_node(const uir_session *session, size_t slice, size_t index, uint32_t *out_node,
+                                 bool *out_again);
 bool uir_session_find_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate);
 bool uir_session_find_space_estimate(const uir_session *session, size_t index, size_t space,
                                      uir_space_estimate *out_estimate);

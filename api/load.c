@@ -333,6 +333,9 @@ static const uir_model_table compiled_model = {
     .find_shape = uir_model_find_interpreted_shape,
     .get_node_statistics = uir_session_get_interpreted,
     .get_slice = uir_session_get_interpreted_slice,
+    .get_node = uir_model_find_node,
+    .get_row_node = uir_session_find_row_node,
+    .get_slice_node = uir_session_find_slice_node,
     .get_estimate = uir_session_find_estimate,
     .get_space_estimate = uir_session_find_space_estimate,
 };
@@ -387,7 +390,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     if (model->is_description) return UIR_STATUS_OK;
     UIR_TRY(build_code(call, source, options, uir_progress_part(progress, read, 1), model));
     model->node_count = uir_model_get_source(model)->compile.primitives->nodes.count;
-    return UIR_STATUS_OK;
+    return model->package ? UIR_STATUS_OK : uir_model_settle_nodes(model);
 }
 
 bool uir_api_is_strict(bool asked) {

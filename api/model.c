@@ -80,6 +80,7 @@ static uir_status answer(const uir_model *model, const char *type, const void *k
 uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info) {
     uir_model_info info = model->info;
     info.compiled_kernels = model->table->count_compiled(model);
+    if (!info.native_why) info.native_why = "";
     return ANSWER(model, uir_model_info, &info, out_info);
 }
 

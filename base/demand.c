@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* " (height floordiv 16)", or nothing where that is the number. */
+/* " (height floordiv 16)", or nothing where that is the number, or how several operands make one size. */
 static const char *in_parentheses(uir_demand_side side, char *buffer, size_t capacity) {
     char number[24];
     snprintf(number, sizeof number, "%lld", (long long)side.value);
     *buffer = 0;
-    if (*side.dims && strcmp(side.dims, number) != 0 && strcmp(side.dims, side.name) != 0)
+    bool joined = strstr(side.dims, "max(") || strstr(side.dims, "min(");
+    if (*side.dims && !joined && strcmp(side.dims, number) != 0 && strcmp(side.dims, side.name) != 0)
         snprintf(buffer, capacity, " (%.160s)", side.dims);
     return buffer;
 }
@@ -20,12 +21,16 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
     static const char *const words[] = {
         [UIR_RELATION_EQ] = "",         [UIR_RELATION_NE] = "other than ", [UIR_RELATION_LT] = "less than ",
         [UIR_RELATION_LE] = "at most ", [UIR_RELATION_GT] = "more than ",  [UIR_RELATION_GE] = "at least "};
-    char of_left[180], of_right[180], other[40] = "";
-    if (also) snprintf(other, sizeof other, "%lld or ", (long long)*also);
-    snprintf(buffer, capacity, "%s is %lld%s and must be %s%s%lld%s%s%s", left.name, (long long)left.value,
-             in_parentheses(left, of_left, sizeof of_left), words[relation], other, (long long)right.value,
-             *right.name ? ", as " : "", right.name,
-             *right.name ? in_parentheses(right, of_right, sizeof of_right) : "");
+    char of_left[180], of_right[180];
+    if (also)
+        snprintf(buffer, capacity, "%lld by %lld at %s: %s%s must be %lld or %lld", (long long)left.value,
+                 (long long)right.value, right.name, left.name, in_parentheses(left, of_left, sizeof of_left),
+                 (long long)*also, (long long)right.value);
+    else
+        snprintf(buffer, capacity, "%s is %lld%s and must be %s%lld%s%s%s", left.name, (long long)left.value,
+                 in_parentheses(left, of_left, sizeof of_left), words[relation], (long long)right.value,
+                 *right.name ? ", as " : "", right.name,
+                 *right.name ? in_parentheses(right, of_right, sizeof of_right) : "");
 }
 
 void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity) {

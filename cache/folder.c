@@ -13,24 +13,37 @@
 
 #define TEMPORARY_LIFE 3600 /* seconds after which what is being written is taken for left behind */
 
-static bool default_folder(char *out, size_t size) {
+/* `*out_base`: so much of it, from the beginning, is the caller's to make: a home, or what a cache's home lies in. */
+static bool default_folder(char *out, size_t size, size_t *out_base) {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int used = -1;
-    if (base && base[0] == '/') /* the XDG specification: a relative one counts as none */
+    if (base && base[0] == '/') { /* the XDG specification: a relative one counts as none */
         used = snprintf(out, size, "%s/uir", base);
-    else if (home && home[0] == '/')
+        size_t length = strlen(base);
+        while (length && base[length - 1] == '/') length--;
+        while (length && base[length - 1] != '/') length--;
+        *out_base = length ? length - 1 : 0;
+    } else if (home && home[0] == '/') {
         used = snprintf(out, size, "%s/.cache/uir", home);
+        *out_base = strlen(home);
+    }
     return used > 0 && (size_t)used < size;
 }
 
-/* Makes the folder and those above it that are missing, for the owner alone. */
-static int make_folders(const char *path) {
+/* Makes the folder and those above it that are missing, for the owner alone; the first `base` bytes of it must be there.
+ */
+static int make_folders(const char *path, size_t base) {
     char part[sizeof((uir_cache *)0)->path];
     size_t length = strlen(path);
-    for (size_t i = 1; i <= length; i++) {
+    for (size_t i = base ? base : 1; i <= length; i++) {
         if (path[i] != '/' && path[i] != 0) continue;
         memcpy(part, path, i);
         part[i] = 0;
+        if (i == base) {
+            struct stat about;
+            if (stat(part, &about) != 0) return errno;
+            continue;
+        }
         if (mkdir(part, 0700) != 0 && errno != EEXIST) {
             int error = errno;
             struct stat about;
@@ -47,12 +60,13 @@ static uir_status refuse(uir_cache *cache, uir_diagnostics *diagnostics, const c
 
 uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics) {
     struct stat about;
+    size_t base = 0;
     if (folder ? (size_t)snprintf(cache->path, sizeof cache->path, "%s", folder) >= sizeof cache->path || !*folder
-               : !default_folder(cache->path, sizeof cache->path)) {
+               : !default_folder(cache->path, sizeof cache->path, &base)) {
         snprintf(cache->path, sizeof cache->path, "%s", "the cache's folder");
         return refuse(cache, diagnostics, "there is no usable name; set XDG_CACHE_HOME or HOME, or give --cache");
     }
-    int error = make_folders(cache->path);
+    int error = make_folders(cache->path, base);
     if (error) return refuse(cache, diagnostics, strerror(error));
     cache->folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (cache->folder < 0)

@@ -1,5 +1,6 @@
 /* The walk: ONNX nodes in order, each handed to its rule, problems gathered. */
 #include "decompose/lists.h"
+#include "ir/origins.h"
 
 typedef uir_status (*rule_function)(uir_rule_context *context);
 
@@ -246,6 +247,7 @@ static uir_status bind_outputs(uir_decomposer *d, const uir_node_info *node, con
             return uir_error(d->diagnostics, UIR_STATUS_UNSUPPORTED, &location, "output %u is not supported", i);
         }
         UIR_TRY(uir_decomposer_bind(d, node->outputs[i], outputs[i]));
+        uir_origins_note_result(d->target, node->source, outputs[i]);
     }
     return UIR_STATUS_OK;
 }
@@ -254,8 +256,8 @@ uir_status uir_decomposer_begin_node(uir_decomposer *d, const uir_node_info *nod
                                      uir_builder *out_builder) {
     uir_builder_init(out_builder, d->target, target_graph);
     out_builder->origin = node->op;
-    for (uint32_t i = 0; i < node->output_count && !out_builder->source; i++) /* no other node makes it */
-        out_builder->source = node->outputs[i].id;
+    out_builder->source = node->source;
+    uir_origins_meet(d->target, node->source);
     return uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, node->name),
                               uir_string_length(&d->source->strings, node->name), &out_builder->node_name);
 }
@@ -321,6 +323,7 @@ static uir_status enter_branch(uir_decomposer *d, uir_graph_id graph, uint32_t p
     UIR_TRY_ALLOCATE(inner, uir_arena_allocate(d->scratch, sizeof *inner));
     *inner = (uir_walk_frame){*frame, graph, position + 1, *node};
     *frame = inner;
+    uir_origins_note(d->target, node->source, UIR_FATE_FOLDED, 0);
     return UIR_STATUS_OK;
 }
 
@@ -457,6 +460,7 @@ static uir_status run(uir_decomposer *d) {
     d->back = (uir_dim_translation){.from = d->target->dims, .to = d->source->dims};
     d->work_limit = 64ull * d->source->nodes.count + 10000;
     d->target->opset = d->source->opset;
+    UIR_TRY(uir_origins_begin(d->source, d->target));
     return decompose_main(d);
 }
 

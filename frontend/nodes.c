@@ -1,5 +1,6 @@
 /* Graphs and nodes. */
 #include "frontend/import.h"
+#include "ir/origins.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -204,7 +205,11 @@ static uir_status import_node(uir_importer *importer, uir_graph_id graph, const 
     UIR_TRY(uir_import_place(importer, node, &place));
     UIR_TRY(count_node(importer, &place));
     UIR_TRY(uir_import_find_function(importer, node, &function));
-    if (function) return uir_import_call(importer, graph, node, function, &place);
+    if (function) {
+        uint32_t origin;
+        UIR_TRY(uir_origins_add(importer->module, place.node, place.op, UIR_FATE_INLINED, &origin));
+        return uir_import_call(importer, graph, node, function, &place);
+    }
     if (node->n_input > UINT32_MAX || node->n_output > UINT32_MAX) return UIR_STATUS_LIMIT;
 
     UIR_TRY(find_op(importer, node, &place, &info.op, &info.since_version));

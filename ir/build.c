@@ -8,6 +8,12 @@ void uir_builder_init(uir_builder *builder, uir_module *module, uir_graph_id gra
     *builder = (uir_builder){.module = module, .graph = graph, .status = UIR_STATUS_OK};
 }
 
+void uir_builder_stand_for(uir_builder *builder, const uir_node_info *node) {
+    builder->node_name = node->name;
+    builder->origin = node->origin;
+    builder->source = node->source;
+}
+
 static uir_location location_of(const uir_builder *builder) {
     const char *name = uir_string_text(&builder->module->strings, builder->node_name);
     return (uir_location){.node = *name ? name : NULL,

@@ -18,6 +18,8 @@ typedef struct uir_builder {
 } uir_builder;
 
 void uir_builder_init(uir_builder *builder, uir_module *module, uir_graph_id graph);
+/* What is built from now on comes from the node of the file that this one came from. */
+void uir_builder_stand_for(uir_builder *builder, const uir_node_info *node);
 
 /* Records a failure with a message; returns the status. */
 uir_status uir_builder_fail(uir_builder *builder, uir_status status, const char *format, ...) UIR_PRINTF(3, 4);

@@ -73,6 +73,7 @@ static uir_status of_broadcast(const asking *a) {
         uint32_t at = d + to->rank - from->rank;
         if (uir_dim_equal(from->dims[d], to->dims[at])) continue;
         uir_demand one = {operand_dim(a, 0, d), dim_of(to, at, "", 0), UIR_RELATION_EQ, true};
+        snprintf(one.right.name, sizeof one.right.name, "axis %u", at);
         UIR_TRY(a->visit(a->user, &one));
     }
     return UIR_STATUS_OK;

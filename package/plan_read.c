@@ -283,6 +283,19 @@ static bool check_check(checker *c, const uir_plan_check *k) {
            is_expression(c, k->left, c->plan->symbols_count) && is_expression(c, k->right, c->plan->symbols_count);
 }
 
+static bool check_node(const checker *c, const uir_plan_node *n) {
+    return is_text(c->plan, n->name) && is_text(c->plan, n->op) && n->fate < UIR_FATE_COUNT &&
+           (n->into == UIR_PLAN_NONE || n->into < c->plan->nodes_count);
+}
+
+static bool is_node_list(checker *c, uir_plan_list list) {
+    if (!is_list(c, list)) return false;
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (at(c->plan, list, i) / 2 >= c->plan->nodes_count) return false;
+    }
+    return true;
+}
+
 /* ---- steps ---- */
 /* What the variants of a kernel ask of a step that launches it. */
 typedef struct kernel_needs {
@@ -480,6 +493,7 @@ static bool check_step(checker *c, const uir_plan_step *s) {
         !is_tensor_list(c, s->inputs, row->traits & UIR_PLAN_ABSENT_INPUTS) ||
         !is_tensor_list(c, s->outputs, row->traits & UIR_PLAN_ABSENT_OUTPUTS) ||
         !is_expression_list(c, s->values, p->symbols_count) || !is_list(c, s->symbols) || !is_list(c, s->constants) ||
+        !is_node_list(c, s->nodes) ||
         !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
         return false;
     for (uint32_t i = 0; i < s->symbols.count; i++) {
@@ -532,6 +546,7 @@ static const char *find_fault(checker *c) {
     CHECK(kernels, "a kernel", check_kernel(c, &p->kernels[i]))
     CHECK(checks, "a check", check_check(c, &p->checks[i]))
     CHECK(metadata, "the metadata", is_text(p, p->metadata[i].key) && is_text(p, p->metadata[i].value))
+    CHECK(nodes, "a node", check_node(c, &p->nodes[i]))
     if (!check_blocks(c)) return "the order of the steps";
     CHECK(steps, "a step", check_step(c, &p->steps[i]))
     if (!check_launches(c)) return "a launch";

@@ -114,6 +114,7 @@ static uir_status describe(planner *p, const uir_node_info *node, uir_plan_step 
                *op = uir_op_name(node->origin ? node->origin : node->op);
     UIR_TRY(uir_pl_add_text(p, name, strlen(name), &step->node));
     UIR_TRY(uir_pl_add_text(p, op, strlen(op), &step->op));
+    UIR_TRY(uir_pl_list_nodes(p, node, &step->nodes));
     return uir_pl_add_remark(p, node, &step->remark);
 }
 

@@ -18,6 +18,10 @@ uir_status uir_pl_init(planner *p) {
                      uir_arena_allocate_array(&p->arena, PIECE_BUCKETS, sizeof *p->packing_buckets));
     UIR_TRY_ALLOCATE(p->tensor_of,
                      uir_arena_allocate_array(&p->arena, (size_t)p->module->values.count + 1, sizeof *p->tensor_of));
+    UIR_TRY_ALLOCATE(p->stands,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->module->origins.count + 1, sizeof *p->stands));
+    UIR_TRY_ALLOCATE(p->listed_at,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->module->origins.count + 1, sizeof *p->listed_at));
     UIR_TRY_ALLOCATE(p->piece_of,
                      uir_arena_allocate_array(&p->arena, (size_t)p->module->values.count + 1, sizeof *p->piece_of));
     UIR_TRY_ALLOCATE(p->scope.symbols,

@@ -93,6 +93,7 @@ struct uir_package {
     int descriptor; /* of it, where it is mapped */
     const char *path;
     const int64_t **port_dims; /* inputs, then outputs */
+    uint32_t *node_steps;      /* by node of the model's file: the first step that it stands in, + 1 */
     const char ***port_names;
 };
 

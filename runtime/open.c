@@ -353,6 +353,29 @@ bool uir_package_get_metadata_at(const uir_package *p, uint32_t index, const cha
     return true;
 }
 
+/* Lists of steps are known to name nodes that there are. */
+static uir_status find_node_steps(uir_package *p) {
+    const uir_plan *plan = &p->plan;
+    UIR_TRY_ALLOCATE(p->node_steps,
+                     uir_arena_allocate_array(&p->arena, (size_t)plan->nodes_count + 1, sizeof *p->node_steps));
+    for (uint32_t i = plan->steps_count; i-- > 0;)
+        for (uint32_t k = 0; k < plan->steps[i].nodes.count; k++)
+            p->node_steps[uir_plan_get_word(plan, plan->steps[i].nodes, k) / 2] = i + 1;
+    return UIR_STATUS_OK;
+}
+
+bool uir_package_get_node(const uir_package *p, uint32_t index, uir_package_node *out) {
+    if (index >= p->plan.nodes_count) return false;
+    const uir_plan_node *n = &p->plan.nodes[index];
+    uint32_t step = p->node_steps[index];
+    *out = (uir_package_node){.name = uir_plan_get_text(&p->plan, n->name),
+                              .op = uir_plan_get_text(&p->plan, n->op),
+                              .fate = (uir_fate)n->fate,
+                              .into = n->into,
+                              .step = step ? uir_plan_get_step_row(p->plan.steps[step - 1].kind)->name : ""};
+    return true;
+}
+
 uir_package_facts uir_package_get_facts(const uir_package *p) {
     const uir_package_section *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
     uir_package_facts facts = {.kernels = p->plan.kernels_count,
@@ -404,6 +427,7 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
     for (uint32_t i = 0; i < p->plan.inputs_count; i++) UIR_TRY(make_port(p, &p->plan.inputs[i], i));
     for (uint32_t i = 0; i < p->plan.outputs_count; i++)
         UIR_TRY(make_port(p, &p->plan.outputs[i], p->plan.inputs_count + i));
+    UIR_TRY(find_node_steps(p));
     return load_kernels(p, diagnostics);
 }
 

@@ -585,6 +585,7 @@ typedef struct uir_model_info {
     /* Kernels that the compiler made and then refused itself: faults of its own, of which a warning tells. Smaller
      * kernels, or the interpreter, run their nodes. 0 where the load was `strict`. */
     uint32_t fault_count;
+    const char *native_why; /* why its kernels will not be compiled, as the load found: it has said so; "" otherwise */
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

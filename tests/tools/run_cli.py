@@ -810,7 +810,7 @@ def test_list_ops_is_true():
                     continue
                 given = ["--input", "x=" + c.path("x.npy")] if model.graph.input[0].type.tensor_type.elem_type == text else ["--random", "1"]
                 done = run(RUN, save(model, c.path("m.onnx")), "--device", "vm", "--explain", *given)
-                ran = {"interpreter" if kernel == "custom" else by for kernel, by in re.findall(r"(\S+) +by (\w+)$", done.out, re.M)}
+                ran = {"interpreter" if kernel == "custom" else by for kernel, by in re.findall(r"^  (\S+) by (\w+):", done.out, re.M)}
                 expect(done.returncode == RAN and ran - {"vm"} == {engine} - {"vm"}, f"{op}: by {engine}, not {ran}", done)
 
 
@@ -858,7 +858,7 @@ def test_explain():
         expect("trusted" not in why and joined in why, f"a trusted package: {why}")
         for width in (30, 60, 120):
             done = run(RUN, model, "--device", "vm", "--explain", env={"COLUMNS": str(width)})
-            shown = done.out[done.out.rindex("  power"):]
+            shown = done.out[done.out.rindex("  k0_"):]
             longest = max(len(line) for line in shown.splitlines())
             expect(longest <= width and joined in " ".join(shown.split()), f"--explain at {width} columns", done)
 
@@ -887,19 +887,48 @@ def test_explain_choice():
                        f"each estimated at {choice['unit_cost']}" in shown, shown)
 
 
+UNITS = r"[\d.]+ ?(?:ns|us|ms|s|k|M|G|T)?"
+
+
+def in_ms(text):
+    number, unit = text.split()
+    return float(number) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def scaled(text):
+    number, *unit = text.split()
+    return float(number) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get("".join(unit), 1)
+
+
+def test_units():
+    """Times and rates of any size have three digits and a unit."""
+    with Case() as c:
+        done = run(INTERPRET, c.model, "--bench", "--iterations", "5", "--profile")
+        times = re.findall(r"(?<![\w.])([\d.]+) (?:ns|us|ms|s)\b", done.out) + re.findall(r"([\d.]+) [kMG]/s", done.out)
+        expect(done.returncode == RAN and len(times) >= 7, "times with units", done)
+        for number in times:
+            expect(re.fullmatch(r"\d\.\d\d|\d\d\.\d|\d{3}", number), f"three digits: {number}", done)
+        expect("0.000" not in done.out and "0.0 ms" not in done.out, "no time is zeros", done)
+
+
 def explained(done):
-    """What --explain says: per node its columns and the reason below them, joined."""
-    nodes = []
+    """What --explain says: per row the kernel, who ran it, its nodes, and the reason below, joined."""
+    rows = []
     for line in done.out.splitlines():
-        if re.match(r"      \S", line):
-            nodes[-1][1] = (nodes[-1][1] + " " + line.strip()).strip()
-        elif re.match(r"  \S", line) and " by " in line and "  " in line.strip():
-            nodes.append([line.split(), ""])
-    return nodes
+        row = re.match(r"  (\S+) by (\w+): (.+)$", line)
+        if row:
+            rows.append([*row.groups(), ""])
+        elif rows and re.match(r"      \S", line):
+            rows[-1][3] = (rows[-1][3] + " " + line.strip()).strip()
+        elif rows and re.match(r"    \S", line):
+            rows[-1][2] += " " + line.strip()
+        elif rows:
+            break
+    return rows
 
 
 def test_explain_text():
-    """Node, op, kernel and who ran it in columns, and below them why, word for word what --json says."""
+    """Kernel, who ran it and its nodes, and below them why, word for word what --json says."""
     with Case() as c:
         nodes = [helper.make_node("Exp", ["x"], ["e"], name="power"), helper.make_node("Relu", ["e"], ["y"], name="floor"),
                  helper.make_node("TopK", ["y", "k"], ["v", "i"], name="best"),
@@ -912,9 +941,10 @@ def test_explain_text():
         shown = explained(done)
         told = json.loads(run(RUN, model, "--no-vm", "--json").out)["nodes"]
         expect(len(shown) == len(told) >= 3, f"{shown}\n{told}", done)
-        for (columns, why), node in zip(shown, told):
-            wanted = [*node["name"].split(), node["op"], node["kernel"], "by", node["by"]]
-            expect(columns == wanted and why == node["why"], f"{columns}: {why}\n{node}")
+        for (kernel, by, names, why), node in zip(shown, told):
+            wanted = " + ".join(f"{n['op']} {n['name']}{' (again)' if n['again'] else ''}" for n in node["nodes"])
+            expect((kernel, by, names, why) == (node["kernel"], node["by"], wanted, node["why"]), f"{kernel}: {names}: {why}\n{node}")
+            expect(names.startswith(f"{node['op']} {node['name']}"), f"the first is what it is known by: {names}\n{node}")
         by = {node["name"]: node for node in told}
         expect(by["floor"]["by"] == "native" and re.search(r"\bexp\b", by["floor"]["why"]), "what was joined in a kernel", done)
         expect(by["best"]["why"] == "kernels are not made of 'top_k', which is a host operator", "a host operator", done)
@@ -923,8 +953,8 @@ def test_explain_text():
         expect("no core unit of cpu does unary.erf.f64" in refused["why"], "the instruction that is not there", done)
         fails(UNSUPPORTED, "2 nodes ran without a kernel", "node 'best' (TopK): kernels are not made of 'top_k'",
               command=[RUN, model, "--no-vm", "--no-fallback"])
-        for columns, why in explained(run(INTERPRET, model, "--explain")):
-            expect(columns[-1] == "interpreter" and not why, f"the interpreter: {columns} {why}")
+        for kernel, by, names, why in explained(run(INTERPRET, model, "--explain")):
+            expect(by == "interpreter" and not why, f"the interpreter: {kernel} {by} {why}")
 
 
 def test_source():
@@ -1041,10 +1071,11 @@ def test_profile():
         done = run(RUN, model, "--device", "vm", "--profile", "--dim", "n=64")
         expect(done.returncode == RAN and "limits, measured on this machine" in done.out and "Modelled" in done.out,
                "--profile", done)
-        product = re.search(r"^  k\d+_matmul +1 +([\d.]+) +[\d.]+ +([\d.]+) +(\d+)% +([\d.]+) +(\d+)% +([\d.]+)$", done.out, re.M)
+        product = re.search(rf"^  k\d+_matmul +1 +({UNITS}) +[\d.]+ +({UNITS}) +(\d+)% +({UNITS}) +(\d+)% +({UNITS})$", done.out, re.M)
         expect(product, "the row of the product", done)
-        ms, megabytes, _, megaflops, of_peak, modelled = (float(g) for g in product.groups())
-        expect(abs(megabytes - (64 * 512 * 2 + 512 * 512) * 4e-6) < 0.3 and abs(megaflops - 33.554) < 0.1, "what it takes", done)
+        ms, of_peak, modelled = in_ms(product[1]), float(product[5]), in_ms(product[6])
+        megabytes, megaflops = scaled(product[2]) / 1e6, scaled(product[4]) / 1e6
+        expect(abs(megabytes - (64 * 512 * 2 + 512 * 512) * 4e-6) < 0.3 and abs(megaflops - 33.554) < 0.2, "what it takes", done)
         peak = float(re.search(r"([\d.]+) Gflop/s", done.out).group(1))
         expect(abs(of_peak - 100 * megaflops / ms / peak) <= 1 + of_peak / 20, "of the machine's peak", done)
         expect(modelled <= ms and abs(modelled - megaflops / peak) < 0.002, "the time that is modelled", done)
@@ -1106,7 +1137,7 @@ def test_trace_of_threads():
 def test_bench():
     with Case() as c:
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0.3", "--warmup", "0")
-        expect(done.returncode == RAN and re.search(r"P50 [\d.]+ P90 [\d.]+ P99 [\d.]+ ms over [1-9]\d* runs, [\d.e+]+ runs/s",
+        expect(done.returncode == RAN and re.search(rf"P50 {UNITS} P90 {UNITS} P99 {UNITS} over [1-9]\d* runs, {UNITS}/s",
                                                     done.out), "--bench", done)
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0")
         expect(done.returncode == RAN and "over 1 runs" in done.out, "--bench for no time runs once", done)
@@ -1131,7 +1162,7 @@ def test_bench_waits_for_kernels():
     with Case() as c:
         for option in ("--bench", "--profile"):
             done = run(RUN, c.model, "--no-cache", option, "--iterations", "3")
-            expect(done.returncode == RAN and re.search(r"waited [\d.]+ ms for the kernels", done.out) and "by cpu" in done.out,
+            expect(done.returncode == RAN and re.search(rf"waited {UNITS} for the kernels", done.out) and "by cpu" in done.out,
                    f"{option} on a cold cache", done)
             report = json.loads(run(RUN, c.model, "--no-cache", option, "--iterations", "3", "--json").out)
             expect(report["ran_on"] == "cpu" and report["calls"]["vm"] == 0 and report["wait_ms"] > 0, f"{option}: {report}")
@@ -1166,7 +1197,7 @@ def test_profile_as_json():
 def test_locale_folder_and_colour():
     with Case() as c:
         data = write_set(c.path("d"), c.x, c.y)
-        times = re.compile(r"\d+\.\d+ ms")
+        times = re.compile(r"[\d.]+ (ns|us|ms|s)\b")
         plain = times.sub("", run(INTERPRET, c.model, "--data", data).out)
         expect("\x1b" not in plain, "escape sequences without a terminal")
         for env in ({"LC_ALL": "de_DE.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}, {"LC_ALL": "nonsense"},

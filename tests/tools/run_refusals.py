@@ -230,7 +230,7 @@ SIZES = [
     Bad("MatMul", {"x": floats(3, 4), "z": floats(4, 2)}, [{"z": floats(5, 2)}], ["l is 5 and must be 4, as k"], {}, {},
         {"x": N, "z": ["l", "m"]}),
     Bad("Where", {"c": np.array([True, False]), "x": floats(2), "z": floats(2)}, [{"z": floats(3)}],
-        ["dim 0 of operand 0 is 2 (n) and must be 1 or 3"], {}, {}, {"c": ["n"], "x": ["n"], "z": ["m"]}),
+        ["2 by 3 at axis 0: dim 0 of operand 0 (n) must be 1 or 3"], {}, {}, {"c": ["n"], "x": ["n"], "z": ["m"]}),
     Bad("NegativeLogLikelihoodLoss", {"x": -floats(2, 3), "t": integers(2, 0), "w": floats(3)}, [{"w": floats(2)}],
         ["c is 2 and must be 3, as k"], {"reduction": "sum"}, {}, {"x": N, "t": ["n"], "w": ["c"]}),
 ]

@@ -307,7 +307,7 @@ static bool has_ending(const char *text, const char *ending) {
 
 /* --input NAME=FILE[:MEMBER]; .raw takes its shape from --shape or the declared dims. */
 static uir_status load_input(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
-                             size_t index, const char *file, uir_value **out_value) {
+                             size_t index, const char *file, uir_value **out_value, char **out_made) {
     uir_port port = query_input(model, index);
     if (has_ending(file, ".raw") || has_ending(file, ".bin")) {
         int64_t dims[MAX_RANK];
@@ -332,9 +332,14 @@ static uir_status load_input(uir_context *context, uir_model *model, const run_o
     if (status == UIR_STATUS_OK && picture_is_path(path)) {
         int64_t dims[MAX_RANK];
         uint32_t rank = 0;
+        char picture[MADE_ROOM], made[PICTURE_TEXT];
         status = random_shape(model, options, b, index, &port, dims, &rank);
         if (status == UIR_STATUS_OK)
-            status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess);
+            status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess, picture);
+        if (status == UIR_STATUS_OK)
+            *out_made = strdup(
+                picture_describe(port.name, path, picture, *out_value, options->preprocess, made, sizeof made));
+        if (status == UIR_STATUS_OK && !*out_made) status = out_of_memory();
     }
     free(path);
     return status;
@@ -452,7 +457,9 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         if (index == SIZE_MAX) return UIR_STATUS_INVALID_ARGUMENT;
         uir_value_destroy(c->inputs[index]);
         c->inputs[index] = NULL;
-        status = load_input(context, model, options, b, index, file, &c->inputs[index]);
+        free(c->made[index]);
+        c->made[index] = NULL;
+        status = load_input(context, model, options, b, index, file, &c->inputs[index], &c->made[index]);
         if (status != UIR_STATUS_OK) return status;
         c->sources[index] = SOURCE_FILE;
     }
@@ -472,9 +479,9 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         c->sources[i] = SOURCE_DATA;
         status = c->folder ? load_numbered(context, c->folder, "input", i, &port, &c->inputs[i]) : UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && !c->inputs[i]) {
-            c->sources[i] = SOURCE_RANDOM;
-            status = c->folder && !options->has_random ? missing(c, i, port.name)
-                                                       : make_random(context, model, options, b, i, &c->inputs[i]);
+            bool lacks = c->folder && !options->has_random;
+            c->sources[i] = lacks ? SOURCE_NONE : SOURCE_RANDOM;
+            status = lacks ? missing(c, i, port.name) : make_random(context, model, options, b, i, &c->inputs[i]);
         }
         if (status != UIR_STATUS_OK) return status;
     }
@@ -496,9 +503,10 @@ uir_status case_load(uir_context *context, uir_model *model, const run_options *
     out_case->input_count = uir_model_input_count(model);
     out_case->output_count = uir_model_output_count(model);
     out_case->inputs = calloc(out_case->input_count + 1, sizeof *out_case->inputs);
+    out_case->made = calloc(out_case->input_count + 1, sizeof *out_case->made);
     out_case->sources = calloc(out_case->input_count + 1, sizeof *out_case->sources);
     out_case->expected = calloc(out_case->output_count + 1, sizeof *out_case->expected);
-    if (!out_case->inputs || !out_case->sources || !out_case->expected) return out_of_memory();
+    if (!out_case->inputs || !out_case->made || !out_case->sources || !out_case->expected) return out_of_memory();
 #ifdef PROGRAM_COMPARES
     find_tolerance(options, model, out_case);
 #endif
@@ -513,7 +521,9 @@ uir_status case_load(uir_context *context, uir_model *model, const run_options *
 void case_free(run_case *c) {
     for (size_t i = 0; c->inputs && i < c->input_count; i++) uir_value_destroy(c->inputs[i]);
     for (size_t i = 0; c->expected && i < c->output_count; i++) uir_value_destroy(c->expected[i]);
+    for (size_t i = 0; c->made && i < c->input_count; i++) free(c->made[i]);
     free(c->inputs);
+    free(c->made);
     free(c->sources);
     free(c->expected);
     memset(c, 0, sizeof *c);

@@ -14,6 +14,7 @@ typedef struct run_case {
     size_t input_count, output_count;
     uir_value **inputs;
     input_source *sources;
+    char **made; /* of an input that is a picture: what was made of it, printable; else NULL */
     uir_value **expected; /* NULL where there is none */
     bool has_expected;
     uir_tolerance tolerance; /* negative: the dtype's own */

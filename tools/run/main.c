@@ -177,9 +177,9 @@ static uir_status check_case(uir_context *context, const run_options *options, c
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
 
-static uir_status save_trace(const uir_session *session, const char *path) {
+static uir_status save_trace(const uir_model *model, const uir_session *session, const char *path) {
     FILE *file = fopen(path, "w");
-    bool written = file && report_trace(file, session);
+    bool written = file && report_trace(file, model, session);
     if (file && fclose(file) != 0) written = false;
     if (written) return UIR_STATUS_OK;
     complain(NULL, "--trace '%s': cannot write it: %s", path, strerror(errno));
@@ -233,7 +233,7 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_model 
         status = saved_compare(context, model, session, &c->tolerance, other_folder, &result->saved);
         result->agree &= !result->saved.differing;
     }
-    if (status == UIR_STATUS_OK && options->trace) status = save_trace(session, options->trace);
+    if (status == UIR_STATUS_OK && options->trace) status = save_trace(model, session, options->trace);
     return status;
 }
 
@@ -248,23 +248,40 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     report_outputs(model, session, c, result);
     accuracy_report(model, result);
     report_times(model, result, wait_ms);
-    if (options->explain) report_nodes(session), report_layouts(model);
+    if (options->explain) report_nodes(model, session), report_layouts(model);
     if (options->profile && options->interpret)
         (void)report_machine(session, result->statistics.ran_on);
     else if (options->profile)
-        report_profile(session, result);
+        report_profile(model, session, result);
 }
 
-/* What the messages, which follow, do not know: where the inputs came from. */
-static void explain_failure(uir_status status, const run_case *c, bool loaded) {
-    bool made_up = false;
-    for (size_t i = 0; c->sources && i < c->input_count; i++) made_up |= c->sources[i] == SOURCE_RANDOM;
+/* Whether a message is about the input: it has its name in quotes. */
+static bool names_input(const uir_context *context, const uir_model *model, size_t index) {
+    char quoted[300];
+    snprintf(quoted, sizeof quoted, "'%s'", uir_model_get_input_name(model, index));
+    for (size_t i = 0; i < uir_context_message_count(context); i++)
+        if (strstr(uir_context_get_message_text(context, i), quoted)) return true;
+    return false;
+}
+
+/* The cause, and behind it what the messages do not know: where the inputs came from. What was made up is told where
+ * the cause may lie in it: not where the messages name inputs and none of them was. */
+static void explain_failure(uir_context *context, const uir_model *model, const run_options *options,
+                            uir_status status, const run_case *c, bool loaded) {
+    bool made_up = false, named = false, named_made_up = false;
+    for (size_t i = 0; c->sources && i < c->input_count; i++) {
+        bool is_named = names_input(context, model, i);
+        made_up |= c->sources[i] == SOURCE_RANDOM;
+        named |= is_named;
+        named_made_up |= is_named && c->sources[i] == SOURCE_RANDOM;
+    }
     /* A file that turns out to be bad in a run is not the data's. */
     if (status != UIR_STATUS_BAD_DATA && (status != UIR_STATUS_BAD_FILE || loaded)) return;
-    if (c->folder) complain(NULL, "with the data of '%s':", c->folder);
-    if (made_up)
-        complain("--dim NAME=N and --shape NAME=AxBxC say others; the model may not take these",
-                 "with inputs that no file gave, whose free dims are 1 unless said otherwise:");
+    report_messages(context, options->quiet);
+    if (c->folder && loaded) remark(NULL, "the data are those of '%s'", c->folder);
+    if (made_up && (named_made_up || !named))
+        remark("--dim NAME=N and --shape NAME=AxBxC choose other sizes",
+               "inputs without a file were made up, with free dims set to 1");
 }
 
 static void announce(size_t index, size_t count) {
@@ -304,7 +321,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
             status = run_case_in(context, model, exact, &session_options, session, options, &c, output_folder,
                                  other_folder, &result);
         progress_hide();
-        if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
+        if (status != UIR_STATUS_OK) explain_failure(context, model, options, status, &c, loaded);
         if (status == UIR_STATUS_OK) {
             facts.agree &= result.agree;
             show_case(model, session, options, &c, &result, i == 0 ? wait_ms : 0);
@@ -500,8 +517,14 @@ static void advise_trust(const uir_model *model, const run_options *options) {
 
 enum { WAITED_MS = 50 }; /* loading from the cache takes less */
 
-static void warn_of_vm(uir_context *context, const run_options *options, size_t before) {
+/* `before`: messages that were there before the compile was waited for. Where the load has said it, it is not said
+ * again. */
+static void warn_of_vm(uir_context *context, const uir_model *model, const run_options *options, size_t before) {
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
+    if (*query_info(model).native_why) {
+        if (before == 0) uir_context_clear_messages(context);
+        return;
+    }
     progress_hide();
     if (!options->quiet)
         fprintf(stderr,
@@ -513,10 +536,11 @@ static void warn_of_vm(uir_context *context, const run_options *options, size_t 
  * that began at `start`; 0 where they were there. */
 static double wait_for_kernels(uir_context *context, uir_model *model, const run_options *options, double start) {
     uir_model_info info = query_info(model);
-    size_t before = uir_context_message_count(context);
     if (!options->bench && !options->profile && !options->no_vm) return 0;
+    report_messages(context, options->quiet);
+    size_t before = 0;
     progress_set("compiling the kernels, which are waited for");
-    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, options, before);
+    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, model, options, before);
     progress_hide();
     double waited = now_ms() - start - info.load_ms - info.compile_ms;
     return info.compiled_kernels < query_info(model).compiled_kernels || waited > WAITED_MS ? waited : 0;
@@ -535,12 +559,12 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
     if (status == UIR_STATUS_OK || caught_signal) return;
     if (status != UIR_STATUS_CANCELLED) {
-        warn_of_vm(context, options, 0);
+        warn_of_vm(context, model, options, 0);
         return;
     }
     progress_hide();
     uir_context_clear_messages(context);
-    if (!options->quiet && isatty(STDERR_FILENO))
+    if (!options->quiet)
         fprintf(stderr, PROGRAM ": note: the VM ran the model, and not all of its kernels are compiled yet: the next "
                                 "start goes on with them\n  --no-vm waits until they are\n");
 }

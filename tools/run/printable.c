@@ -48,15 +48,26 @@ const char *printable(const char *text, char *buffer, size_t capacity) {
 
 static bool complaint_made;
 
-void complain(const char *hint, const char *format, ...) {
+static void say(const char *what, const char *hint, const char *format, va_list arguments) {
     char raw[2048], safe[4096];
+    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+    fprintf(stderr, PROGRAM ": %s: %s\n", what, printable(raw, safe, sizeof safe));
+    if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
+}
+
+void complain(const char *hint, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+    say("error", hint, format, arguments);
     va_end(arguments);
-    fprintf(stderr, PROGRAM ": error: %s\n", printable(raw, safe, sizeof safe));
-    if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
     complaint_made = true;
+}
+
+void remark(const char *hint, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("note", hint, format, arguments);
+    va_end(arguments);
 }
 
 bool has_complained(void) {

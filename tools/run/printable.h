@@ -16,6 +16,8 @@ const char *printable(const char *text, char *buffer, size_t capacity);
 #endif
 /* "uir-run: error: ..." on standard error, all of it made safe; `hint` is a second line, or NULL. */
 void complain(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
+/* "uir-run: note: ...", likewise, of what is no error by itself. */
+void remark(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Whether anything was complained of. */
 bool has_complained(void);
 

@@ -48,6 +48,21 @@ static inline bool query_node(const uir_session *session, size_t index, uir_node
     return uir_session_get_node_statistics(session, index, out_node) == UIR_STATUS_OK;
 }
 
+static inline bool query_model_node(const uir_model *model, size_t index, uir_model_node *out_node) {
+    UIR_INIT(out_node);
+    return uir_model_get_node(model, index, out_node) == UIR_STATUS_OK;
+}
+
+static inline bool query_row_node(const uir_session *session, size_t row, size_t index, uir_row_node *out_node) {
+    UIR_INIT(out_node);
+    return uir_session_get_row_node(session, row, index, out_node) == UIR_STATUS_OK;
+}
+
+static inline bool query_slice_node(const uir_session *session, size_t slice, size_t index, uir_row_node *out_node) {
+    UIR_INIT(out_node);
+    return uir_session_get_slice_node(session, slice, index, out_node) == UIR_STATUS_OK;
+}
+
 static inline bool query_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
     UIR_INIT(out_slice);
     return uir_session_get_trace_slice(session, index, out_slice) == UIR_STATUS_OK;

@@ -1,5 +1,6 @@
 /* Reports of uir-run for programs: --json, --can-run --json, --trace. */
 #include "json.h"
+#include "nodes.h"
 #include "printable.h"
 #include "query.h"
 #include "report.h"
@@ -35,7 +36,7 @@ static void name_thread(cJSON *events, uint32_t thread) {
     cJSON_AddItemToArray(events, event);
 }
 
-bool report_trace(FILE *stream, const uir_session *session) {
+bool report_trace(FILE *stream, const uir_model *model, const uir_session *session) {
     cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
     uir_trace_slice slice;
     uint32_t threads = (uint32_t)query_statistics(session).threads;
@@ -53,10 +54,12 @@ bool report_trace(FILE *stream, const uir_session *session) {
         report_add_text(arguments, "op", slice.op);
         cJSON_AddNumberToObject(arguments, "phase", slice.phase);
         cJSON_AddNumberToObject(arguments, "indices", (double)slice.indices);
+        nodes_add_slice(arguments, session, i);
         cJSON_AddItemToObject(event, "args", arguments);
         cJSON_AddItemToArray(events, event);
     }
     cJSON_AddStringToObject(root, "displayTimeUnit", "ms");
+    (void)nodes_add_elsewhere(cJSON_AddObjectToObject(root, "otherData"), model, session);
     char *text = cJSON_Print(root);
     bool written = text && fputs(text, stream) >= 0 && fputc('\n', stream) != EOF;
     free(text);
@@ -131,6 +134,7 @@ static void add_nodes(cJSON *root, uir_session *session, const case_result *resu
         cJSON_AddNumberToObject(n, "dram_bytes", (double)node.dram_bytes);
         cJSON_AddNumberToObject(n, "flops", (double)node.flops);
         add_choice(n, &node);
+        nodes_add_row(n, session, i);
         cJSON_AddItemToArray(nodes, n);
     }
 }
@@ -253,7 +257,7 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     add_outputs(root, model, session, result);
     saved_add_json(root, model, &result->saved);
     add_nodes(root, session, result);
-    bool good = report_add_profile(root, session, result) && report_add_machine(root, session);
+    bool good = nodes_add_elsewhere(root, model, session) && report_add_profile(root, session, result) && report_add_machine(root, session);
     cJSON_AddItemToObject(root, "data_sets", cases);
     if (good) return report_write_json(stream, root);
     cJSON_Delete(root);

@@ -52,6 +52,8 @@ typedef struct uir_cpu_object {
     uint32_t kept_count;     /* of them, compiled by an earlier build */
 } uir_cpu_object;
 
+/* Whether there is a compiler to start; DEVICE_FAILED with a message that names it. Nothing is started. */
+uir_status uir_cpu_check_compiler(const uir_cpu_compile_options *options, uir_diagnostics *diagnostics);
 /* iGraphs that differ in nothing but their names become one function. Nothing is left on disk, whatever happens.
  * DEVICE_FAILED with the compiler's first lines; CANCELLED; IO_FAILED for the temporary folder. */
 uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_options *options,

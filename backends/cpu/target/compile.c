@@ -1,5 +1,6 @@
 /* Source to a loaded shared object: a private folder, the system's C compiler without a shell, dlopen. */
 #include "backends/cpu/target/compile.h"
+#include "backends/cpu/target/build.h"
 #include "backends/cpu/target/jobs.h"
 #include "cache/digest.h"
 
@@ -89,6 +90,15 @@ const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options) {
     if (options->variant == UIR_CPU_AARCH64 && !uir_cpu_variant_runs_here(UIR_CPU_AARCH64))
         return "install the cross compiler: on Debian and Ubuntu the package gcc-aarch64-linux-gnu";
     return "install gcc or clang, or name a C compiler in the environment variable CC";
+}
+
+uir_status uir_cpu_check_compiler(const uir_cpu_compile_options *options, uir_diagnostics *diagnostics) {
+    words w = {.used = 0};
+    char place[PATH_MAX];
+    if (!add_compiler(&w, cpu_find_compiler(options)) || !w.count || uir_cpu_find_program(w.argv[0], place, sizeof place))
+        return UIR_STATUS_OK; /* what is wrong with its words is told by whoever starts it */
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, uir_cpu_compiler_hint(options),
+                          "the C compiler '%s' cannot be started: %s", w.argv[0], strerror(ENOENT));
 }
 
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
