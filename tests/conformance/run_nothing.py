@@ -23,10 +23,10 @@ from cli import BAD_FILE, RAN, RUN, expect, main, run  # noqa: E402
 ENGINES = {"interpreter": ["--device", "interpreter"], "vm": ["--device", "vm"],
            "ascend": ["--device", "ascend", "--interpret"], "cpu": ["--device", "cpu", "--no-vm"]}
 COMPILED = {"Hardmax1", "ReduceMean2", "ReduceMax1", "Softmax2", "MaxPool", "MatMul0", "CumSum1"}
-REFUSED = {f"Arg{what}{axis}": THREE[axis] for what in ("Max", "Min") for axis in range(3)}
 REFERENCE_ERRS = ("GatherElements",)  # which gives a result of another rank there
 node = helper.make_node
 THREE = [(0, 3, 4), (3, 0, 4), (3, 4, 0)]
+REFUSED = {f"Arg{what}{axis}": THREE[axis] for what in ("Max", "Min") for axis in range(3)}
 IMAGES = [(0, 3, 8, 8), (2, 0, 8, 8), (2, 3, 0, 8), (2, 3, 8, 0)]
 TWO = [(0, 3), (3, 0)]
 
