@@ -1,5 +1,6 @@
 /* Ops that read, make or change shapes and make tensors from them. Meaning: the operator documents of ONNX. */
 #include "decompose/rules_math.h"
+#include <stdio.h>
 
 uir_status uir_rule_shape(uir_rule_context *context) {
     uir_value_id x = uir_rule_input(context, 0);
@@ -245,13 +246,17 @@ uir_status uir_rule_unsqueeze(uir_rule_context *context) {
 
 /* The extent that x's extent and the wanted one broadcast to: 1 gives way, a constant decides, else it is found at run
  * time. */
-static uir_dim expanded(uir_rule_context *context, uir_dim own, uir_dim wanted) {
+static uir_dim expanded(uir_rule_context *context, uir_dim own, uint32_t axis, uir_dim wanted, uint32_t place) {
     uir_dims *dims = context->builder.module->dims;
+    char size[40], extent[40];
     if (uir_math_is(context, own, 1)) return wanted;
     if (uir_math_is(context, wanted, 1) || uir_dim_compare(dims, own, UIR_RELATION_EQ, wanted) == UIR_TRUE) return own;
-    if (uir_dim_is_const(dims, own, NULL)) return own;
-    if (uir_dim_is_const(dims, wanted, NULL)) return wanted;
-    return uir_dim_broadcast(dims, own, wanted);
+    uir_dim result = uir_dim_broadcast(dims, own, wanted);
+    snprintf(size, sizeof size, "size %u of the shape", place);
+    snprintf(extent, sizeof extent, "dim %u of operand 0", axis);
+    uir_build_check(&context->builder, size, wanted, UIR_RELATION_EQ, true,
+                    uir_dim_is_const(dims, own, NULL) ? extent : "what it broadcasts to", result);
+    return result;
 }
 
 /* A shape of a length that is not declared: that of the declared rank of the result, else x's rank, and no longer when
@@ -291,7 +296,7 @@ uir_status uir_rule_expand(uir_rule_context *context) {
         else if (wanted < 0)
             dims[d] = extents[own];
         else
-            dims[d] = expanded(context, extents[own], shape[wanted]);
+            dims[d] = expanded(context, extents[own], (uint32_t)own, shape[wanted], (uint32_t)wanted);
     }
     context->outputs[0] = uir_build_broadcast(b, x, dims, result_rank);
     return b->status;
