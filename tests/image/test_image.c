@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "image/decode.h"
+#include "image/full/all.h"
 
 typedef struct picture {
     const char *name;
