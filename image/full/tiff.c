@@ -52,6 +52,8 @@ static int stay_silent(TIFF *tiff, void *user, const char *module, const char *f
 
 /* ---- what there may be ---- */
 
+enum { FAX_FREE_PIXELS = 1 << 25 };
+
 /* The bytes that pixels of so many bits take encoded, at least. */
 static uint64_t of_one(uint64_t width, uint64_t height, uint64_t bits) {
     return (width * bits + 7) / 8 * height;
@@ -66,8 +68,10 @@ static uint64_t of_deflate(uint64_t width, uint64_t height, uint64_t bits) {
     return of_one(width, height, bits) / 1032;
 }
 static uint64_t of_fax(uint64_t width, uint64_t height, uint64_t bits) {
-    (void)width, (void)bits;
-    return height / 8; /* a bit a line */
+    uint64_t pixels = width * height;
+    (void)bits;
+    /* A bit a line; of more pixels than a large empty page has, a byte for as many as deflate makes of one. */
+    return height / 8 + (pixels > FAX_FREE_PIXELS ? (pixels - FAX_FREE_PIXELS) / (8 * 1032) : 0);
 }
 static uint64_t of_jpeg(uint64_t width, uint64_t height, uint64_t bits) {
     (void)bits;
@@ -127,9 +131,9 @@ static uir_status allocate(uir_image_source *source, TIFF *tiff) {
         if (bits > 16 || samples > 8 || !has_sane_pieces(tiff, width, height))
             return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
                                   "the TIFF picture has more than 16 bits a channel or 8 channels, or larger tiles");
-        UIR_TRY(check_pieces(source, tiff, compression));
-        return uir_image_allocate(source, width, height,
-                                  compressions[i].find_least(width, height, (uint64_t)bits * samples));
+        uint64_t least = compressions[i].find_least(width, height, (uint64_t)bits * samples);
+        UIR_TRY(uir_image_allocate(source, width, height, least));
+        return check_pieces(source, tiff, compression);
     }
     return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
                           "the TIFF picture's compression is none of LZW, deflate, PackBits, CCITT and JPEG");
