@@ -166,8 +166,11 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
 static uir_status open_entry(uir_call *call, uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_device_row *row = uir_device_find(uir_model_get_source(model)->compile.options.device, NULL);
-    uir_package_options options = {
-        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = true, .checked = true};
+    uir_package_options options = {.pictures = uir_api_pictures(),
+                                   .drivers = row->drivers,
+                                   .driver_count = row->driver_count,
+                                   .trusted = true,
+                                   .checked = true};
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
     UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &model->allocator, NULL,
                              &model->package));

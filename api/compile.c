@@ -302,7 +302,8 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
 static uir_status open_package(uir_call *call, uir_model *model, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_device_row *row = uir_model_get_source(model)->compile.row;
-    const uir_package_options options = {.drivers = row->drivers,
+    const uir_package_options options = {.pictures = uir_api_pictures(),
+                                         .drivers = row->drivers,
                                          .driver_count = row->driver_count,
                                          .trusted = true,
                                          .checked = true,

@@ -206,4 +206,8 @@ uir_status uir_value_load_as(uir_context *context, const char *path, const char 
 uir_status uir_value_save_as(uir_context *context, const uir_value *value, const char *path, const char *name,
                              const uir_io_formats *formats);
 
+/* ---- pictures ---- */
+/* The formats that this library decodes besides image/'s; NULL: none. Each library has its own. */
+const struct uir_image_extras *uir_api_pictures(void);
+
 #endif

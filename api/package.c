@@ -96,7 +96,8 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     const uir_device_row *row = uir_device_find(device, NULL);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
-    uir_package_options package = {.drivers = row->drivers,
+    uir_package_options package = {.pictures = uir_api_pictures(),
+                                   .drivers = row->drivers,
                                    .driver_count = row->driver_count,
                                    .trusted = options->trusted,
                                    .copy = options->no_map};

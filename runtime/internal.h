@@ -83,6 +83,7 @@ struct uir_package {
     const char *not_native; /* why no native object was loaded; NULL: none was to be */
     uir_custom_function *custom;
     void *custom_user;
+    const struct uir_image_extras *pictures; /* NULL: none */
     /* By driver. Published once filled; replaced whole. */
     _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
     atomic_flag lock; /* held while something is attached */

@@ -445,6 +445,7 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     p->trusted = options->trusted;
     p->custom = options->custom;
     p->custom_user = options->custom_user;
+    p->pictures = options->pictures;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);

@@ -46,6 +46,7 @@ typedef uir_status uir_custom_function(void *user, const uir_custom_call *call);
 typedef struct uir_package_options {
     uir_custom_function *custom; /* NULL: a package with such nodes is refused */
     void *custom_user;
+    const struct uir_image_extras *pictures; /* more formats than image/ has; NULL: none */
     const uir_driver *const *drivers; /* by preference: the first that can run a kernel does */
     uint32_t driver_count;
     bool trusted; /* native objects in it may be loaded */

@@ -414,7 +414,8 @@ def test_data_folders():
         constant = save(make_model([helper.make_node("Identity", ["w"], ["y"])], [], [value("y", None)],
                                    [numpy_helper.from_array(x, "w")]), c.path("constant.onnx"))
         expect(run(INTERPRET, constant, "--data", folder(output_0_npy=x)).returncode == RAN, "a model without inputs")
-        fails(BAD_FILE, "no data", command=[INTERPRET, constant, "--data", c.path("empty")])
+        expect(run(INTERPRET, constant, "--data", c.path("empty")).returncode == RAN, "a folder of none of its inputs")
+        fails(BAD_FILE, "no data", "'a.npy'", command=[INTERPRET, constant, "--data", folder(a_npy=x)])
 
 
 def test_archives_of_inputs():

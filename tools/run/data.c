@@ -81,7 +81,21 @@ static void list_others(const char *path, char *buffer, size_t capacity) {
     if (directory) closedir(directory);
 }
 
-static uir_status add_folder(const char *path, char ***list, size_t *count) {
+/* Whether a file of values lies there, whatever its name. */
+static bool has_values(const char *path) {
+    bool found = false;
+    DIR *directory = opendir(path);
+    for (struct dirent *e; directory && !found && (e = readdir(directory));)
+        for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+            size_t length = strlen(e->d_name), ending = strlen(endings[i]);
+            found |= length >= ending && !strcmp(e->d_name + length - ending, endings[i]);
+        }
+    if (directory) closedir(directory);
+    return found;
+}
+
+/* A folder without data is data of a model without inputs. */
+static uir_status add_folder(const uir_model *model, const char *path, char ***list, size_t *count) {
     DIR *directory = opendir(path);
     if (!directory) {
         complain(NULL, "--data '%s': cannot open the folder: %s", path, strerror(errno));
@@ -95,7 +109,8 @@ static uir_status add_folder(const char *path, char ***list, size_t *count) {
     }
     closedir(directory);
     if (failed) return out_of_memory();
-    if (direct) {
+    bool all_there = *count == before && !uir_model_input_count(model) && !has_values(path);
+    if (direct || all_there) {
         while (*count > before) free((*list)[--*count]);
         return push(list, count, strdup(path)) ? UIR_STATUS_OK : out_of_memory();
     }
@@ -112,11 +127,11 @@ static uir_status add_folder(const char *path, char ***list, size_t *count) {
     return UIR_STATUS_OK;
 }
 
-uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count) {
+uir_status case_folders(const run_options *options, const uir_model *model, char ***out_folders, size_t *out_count) {
     *out_folders = NULL;
     *out_count = 0;
     for (size_t i = 0; i < options->data.count; i++) {
-        uir_status status = add_folder(options->data.items[i], out_folders, out_count);
+        uir_status status = add_folder(model, options->data.items[i], out_folders, out_count);
         if (status != UIR_STATUS_OK) return status;
     }
     return UIR_STATUS_OK;

@@ -29,7 +29,8 @@ void case_free(run_case *c);
 uir_status case_cost(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
                      uir_cost *out_cost);
 /* The folders that --data names: each itself when it holds input_N or output_N as .pb or .npy, else its test_data_set_*
- * in order; NOT_FOUND when it holds neither. *out_folders and its strings are the caller's to free. */
-uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count);
+ * in order; NOT_FOUND when it holds neither, unless the model has no inputs and no other values are there.
+ * *out_folders and its strings are the caller's to free. */
+uir_status case_folders(const run_options *options, const uir_model *model, char ***out_folders, size_t *out_count);
 
 #endif

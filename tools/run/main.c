@@ -302,7 +302,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
                                            .trace = options->trace != NULL,
                                            .estimate = options->interpret && (options->plan || options->profile),
                                            .limits = &options->limits};
-    uir_status status = case_folders(options, &folders, &count);
+    uir_status status = case_folders(options, model, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
     size_t cases = facts.cases = count ? count : 1;
     for (size_t i = 0; i < cases && status == UIR_STATUS_OK; i++) {
@@ -357,7 +357,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
 static uir_status reduce(uir_context *context, uir_model *model, const run_options *options) {
     char **folders = NULL;
     size_t count = 0;
-    uir_status status = case_folders(options, &folders, &count);
+    uir_status status = case_folders(options, model, &folders, &count);
     for (size_t i = 0; i < (count ? count : 1) && status == UIR_STATUS_OK; i++) {
         run_case c = {0};
         status = case_load(context, model, options, count ? folders[i] : NULL, &c);

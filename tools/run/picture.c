@@ -17,7 +17,8 @@ typedef struct preprocessing {
 } preprocessing;
 
 bool picture_is_path(const char *path) {
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".ppm", ".bmp"};
+    static const char *const endings[] = {".png", ".jpg",  ".jpeg", ".ppm", ".pgm", ".bmp",
+                                          ".tif", ".tiff", ".webp", ".jp2", ".j2k"};
     size_t n = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         size_t m = strlen(endings[i]);

@@ -39,7 +39,7 @@ static bool show_progress(void *user, const char *stage, double fraction) {
 static uir_status load_inputs(tuning *t, uir_model *model) {
     char **folders = NULL;
     size_t count = 0;
-    uir_status status = case_folders(t->options, &folders, &count);
+    uir_status status = case_folders(t->options, model, &folders, &count);
     if (status == UIR_STATUS_OK)
         status = case_load(t->context, model, t->options, count ? folders[0] : NULL, &t->inputs);
     for (size_t i = 0; i < count; i++) free(folders[i]);
