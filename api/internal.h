@@ -104,6 +104,7 @@ struct uir_model {
     uir_package *package; /* what sessions run; NULL: the interpreter does */
     bool is_description;  /* of a model that is not supported: it can be asked about, and not run */
     bool is_file;         /* the package is a file that somebody opened */
+    bool is_vouched;      /* and its signature was checked */
     const char *vm_why;   /* of an opened package: why the VM runs its kernels, if it does */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;

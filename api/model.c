@@ -198,7 +198,10 @@ uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *ou
                                          .function_count = (uint32_t)f->function_count,
                                          .package_version = model->is_file ? UIR_PACKAGE_VERSION : 0,
                                          .package_weight_bytes =
-                                             model->package ? uir_package_get_facts(model->package).weight_bytes : 0};
+                                             model->package ? uir_package_get_facts(model->package).weight_bytes : 0,
+                                         .made_by = model->is_file ? uir_package_get_maker(model->package) : "",
+                                         .signed_by = model->is_file ? uir_package_get_signer(model->package) : "",
+                                         .signature_is_checked = model->is_vouched};
     return ANSWER(model, uir_model_contents, &contents, out_contents);
 }
 

@@ -93,6 +93,7 @@ struct uir_package {
     uir_file file;  /* that was opened; all zero: bytes were */
     int descriptor; /* of it, where it is mapped */
     const char *path;
+    char maker[40], signer[2 * UIR_SIGNATURE_KEY_SIZE + 1];
     const int64_t **port_dims; /* inputs, then outputs */
     uint32_t *node_steps;      /* by node of the model's file: the first step that it stands in, + 1 */
     const char ***port_names;

@@ -431,6 +431,20 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
     return load_kernels(p, diagnostics);
 }
 
+static void name_makers(uir_package *p, const void *bytes, size_t size, bool is_signed) {
+    const unsigned char *key = (const unsigned char *)bytes + size + UIR_SIGNATURE_KEY_AT;
+    uir_package_describe_maker(bytes, p->maker, sizeof p->maker);
+    for (size_t i = 0; is_signed && i < UIR_SIGNATURE_KEY_SIZE; i++) snprintf(p->signer + 2 * i, 3, "%02x", key[i]);
+}
+
+const char *uir_package_get_maker(const uir_package *p) {
+    return p->maker;
+}
+
+const char *uir_package_get_signer(const uir_package *p) {
+    return p->signer;
+}
+
 uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
                             const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package) {
     uir_package *p;
@@ -449,7 +463,9 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);
-    uir_status status = open_parts(p, bytes, uir_package_skip_signature(bytes, size), diagnostics);
+    size_t own = uir_package_skip_signature(bytes, size);
+    uir_status status = open_parts(p, bytes, own, diagnostics);
+    if (status == UIR_STATUS_OK) name_makers(p, bytes, own, own < size);
     if (status != UIR_STATUS_OK) {
         uir_package_close(p);
         return status;

@@ -89,6 +89,10 @@ typedef struct uir_package_native {
     bool runs_here; /* a driver that the package was opened with would run it on this machine */
 } uir_package_native;
 bool uir_package_get_native(const uir_package *package, uint32_t index, uir_package_native *out_native);
+/* Who made and signed it: "uir 0.1.0"; the public key that its file's signature names, in hexadecimal digits, "" where
+ * there is none. Whether the signature is by that key is known where `vouch` was asked. */
+const char *uir_package_get_maker(const uir_package *package);
+const char *uir_package_get_signer(const uir_package *package);
 /* Why none of them was loaded though it was to be; "" when that is not so. */
 const char *uir_package_explain_not_native(const uir_package *package);
 

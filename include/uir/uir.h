@@ -514,6 +514,11 @@ typedef struct uir_model_contents {
     uint32_t package_version;      /* of the format; 0: it is no package */
     uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there
                                       is none */
+    /* Of a package; "" for a model. Who signed it, by his public key in hexadecimal digits, "" where nobody did; whether
+     * that was checked, by a key that the caller trusts. */
+    const char *made_by; /* "uir 0.1.0" */
+    const char *signed_by;
+    bool signature_is_checked;
 } uir_model_contents;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
 /* The opsets that the file imports, in its order; NOT_FOUND, without a message, past the last. */

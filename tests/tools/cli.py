@@ -2,6 +2,7 @@
 
 In: the programs in $UIR_BIN.
 """
+import json
 import os
 import re
 import shutil
@@ -85,10 +86,18 @@ def fails(code, *words, command, **options):
     for word in words:
         expect(word in done.err, f"the message does not hold '{word}'", done)
     expect(done.err.startswith(("uir-run: ", "uir-opt: ", "uir-pack: ", "uir-tune: ", "uir-run-package: ")), "the message does not say who speaks", done)
-    expect(not done.stdout, "a failure writes to standard output", done)
+    if b"--json" in flat(command):
+        told = json.loads(done.stdout)
+        expect("problems" in told or "fault" in told or told["code"] == code and told["message"] and set(told) == ERROR_FIELDS,
+               "why it failed, as JSON", done)
+    else:
+        expect(not done.stdout, "a failure writes to standard output", done)
     said = [line for line in done.err.splitlines() if line.startswith("uir-")]
     expect(len(said) == len(set(said)), "the same is said twice", done)
     return done
+
+
+ERROR_FIELDS = {"version", "error", "message", "hint", "code"}
 
 
 def value(name, shape, dtype=TensorProto.FLOAT):

@@ -637,11 +637,11 @@ def test_random_inputs():
 
 JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict, "precision": str, "products": dict,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
-               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list,
+               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list, "elsewhere": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
                "runs_per_second": (float, int, type(None)), "profile": (dict, type(None)), "machine": (dict, type(None))}
 OUTPUT_FIELDS = {"name", "dtype", "shape", "max_abs", "max_rel", "agree", "count", "differing", "cosine", "rtol", "atol"}
-NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops"}
+NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops", "nodes"}
 
 
 def test_json():
@@ -901,6 +901,30 @@ def scaled(text):
     return float(number) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get("".join(unit), 1)
 
 
+def test_json_without_a_run():
+    """--json goes with the lists and the version, and says why there was no run."""
+    version = json.loads(run(RUN, "--version", "--json").out)
+    expect(run(RUN, "--version").out == f"uir {version['uir']}\n" and version["version"] == 1, f"{version}")
+    devices = json.loads(run(RUN, "--list-devices", "--json").out)["devices"]
+    expect(devices == run(RUN, "--list-devices").out.split(), f"{devices}")
+    ops = json.loads(run(RUN, "--list-ops", "--json").out)["ops"]
+    lines = [f"{o['domain']}{'::' if o['domain'] else ''}{o['name']} {o['since_version']}  {o['engine']}" for o in ops]
+    expect(lines == run(RUN, "--list-ops").out.splitlines(), "the same ops")
+    with Case() as c:
+        bad = c.write("bad.onnx", b"\x00\x01")
+        for code, words, error in ((USAGE, ["--no-such", c.model], "invalid argument"), (BAD_FILE, [bad], "bad file"),
+                                   (BAD_FILE, [c.path("none.onnx")], "not found"),
+                                   (UNSUPPORTED, [save(hostile_model("x", "NoSuchOp"), c.path("m.onnx"))], "unsupported"),
+                                   (BAD_FILE, [c.model, "--shape", "x=2x9"], "data does not fit the model")):
+            done = fails(code, command=[INTERPRET, *words, "--json"])
+            told = json.loads(done.out)
+            expect(told["error"] == error and told["message"] in done.err.replace("\n  hint: ", " hint: "), f"{told}", done)
+            expect(told["hint"] in done.err, f"{told}", done)
+    documented = open(os.path.join(ROOT, "docs", "json.md")).read()
+    for name in ("error", "message", "hint", "code", "ops", "devices", "uir", "since_version", "engine"):
+        expect(f"`{name}`" in documented, f"docs/json.md lacks {name}")
+
+
 def test_units():
     """Times and rates of any size have three digits and a unit."""
     with Case() as c:
@@ -1046,7 +1070,7 @@ def test_plan():
         expect(cost[64]["dram_bytes"] > cost[1]["dram_bytes"] > 0, f"{cost}")
         done = run(RUN, c.model, "--device", "vm", "--plan")
         expect(done.returncode == RAN and re.search(r"^operations +24$", done.out, re.M), "--plan as text", done)
-        expect("modelled, ms" in done.out and "measured on this machine with" in done.out, "what is modelled is called so", done)
+        expect(re.search(rf"^modelled +{UNITS}$", done.out, re.M) and "measured on this machine with" in done.out, "what is modelled is called so", done)
         for report in cost.values():
             limits = report["limits"]
             expect(limits["bytes_per_second"] > 1e8 and limits["flops_per_second"] > 1e8, f"{limits}")
@@ -1092,7 +1116,7 @@ def read_trace(path):
     slices = {}
     for e in events:
         if e["ph"] == "X":
-            expect(e["dur"] >= 0 and e["ts"] >= 0 and e["name"] and set(e["args"]) == {"node", "op", "phase", "indices"}, f"{e}")
+            expect(e["dur"] >= 0 and e["ts"] >= 0 and e["name"] and set(e["args"]) == {"node", "op", "phase", "indices", "nodes"}, f"{e}")
             slices.setdefault(e["tid"], []).append(e)
     return slices, names
 

@@ -143,6 +143,23 @@ static const char *separator(const words *w) {
     return w->length ? ", " : "";
 }
 
+/* Of a package. */
+static void print_makers(const uir_model *model, const uir_model_contents *c) {
+    words w = {NULL, 0};
+    char safe[SHOWN];
+    if (!c->package_version) return;
+    add_words(&w, "%s", printable(c->made_by, safe, sizeof safe));
+    print_words("made by", &w);
+    if (*c->signed_by)
+        add_words(&w, "by the key %s, %s", printable(c->signed_by, safe, sizeof safe),
+                  c->signature_is_checked ? "which is trusted" : "which was not checked: --trust KEY.pub does");
+    else
+        add_words(&w, "by nobody");
+    print_words("signed", &w);
+    add_words(&w, "%s", printable(query_info(model).precision, safe, sizeof safe));
+    print_words("precision", &w);
+}
+
 static void print_origin(const uir_model *model, const uir_model_contents *c, const char *path) {
     uir_model_info info = query_info(model);
     uir_opset opset = {.struct_size = sizeof opset};
@@ -155,6 +172,7 @@ static void print_origin(const uir_model *model, const uir_model_contents *c, co
     if (c->external_bytes && !c->package_version)
         add_words(&w, ", and %.3f MB of weights in other files", (double)c->external_bytes / 1e6);
     print_words("file", &w);
+    print_makers(model, c);
     if (*info.producer)
         add_words(&w, "%s %s", printable(info.producer, a, sizeof a), printable(c->producer_version, b, sizeof b));
     print_words("producer", &w);
@@ -311,6 +329,13 @@ static void add_package(cJSON *root, const uir_model *model, const uir_model_con
     }
     cJSON *package = cJSON_AddObjectToObject(root, "package"), *list, *tolerance;
     cJSON_AddNumberToObject(package, "version", c->package_version);
+    report_add_text(package, "made_by", c->made_by);
+    if (*c->signed_by)
+        report_add_text(package, "signed_by", c->signed_by);
+    else
+        cJSON_AddNullToObject(package, "signed_by");
+    cJSON_AddBoolToObject(package, "signature_checked", c->signature_is_checked);
+    report_add_text(package, "precision", query_info(model).precision);
     cJSON_AddNumberToObject(package, "kernels", query_info(model).kernel_count);
     cJSON_AddNumberToObject(package, "weight_bytes", (double)c->package_weight_bytes);
     list = cJSON_AddArrayToObject(package, "native");

@@ -387,17 +387,6 @@ static uir_status show_plan(uir_context *context, uir_model *model, const run_op
     return status;
 }
 
-static void list_ops(void) {
-    uir_op_info op;
-    for (size_t i = 0; query_op(i, &op); i++) {
-        printf("%s%s%s %d  %s\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version, uir_op_get_engine(i));
-    }
-}
-
-static void list_devices(void) {
-    for (size_t i = 0; uir_device_name(i); i++) puts(uir_device_name(i));
-}
-
 static uir_status clear_cache(const run_options *options) {
     uir_context *context = NULL;
     uint64_t bytes = 0;
@@ -696,6 +685,13 @@ static uir_status run(const run_options *options) {
     return status;
 }
 
+/* Of a command line that could not be read to its end. */
+static bool has_word(int argc, char **argv, const char *word) {
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], word)) return true;
+    return false;
+}
+
 int main(int argc, char **argv) {
     run_options options;
     struct sigaction action = {.sa_handler = on_signal};
@@ -707,17 +703,19 @@ int main(int argc, char **argv) {
         if (options.help) {
             options_print_help(stdout, terminal_width(STDOUT_FILENO));
         } else if (options.version) {
-            printf("uir %s\n", uir_version());
+            if (!report_version(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else if (options.list_devices) {
-            list_devices();
+            if (!report_devices(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else if (options.cache_clear) {
             status = clear_cache(&options);
         } else if (options.list_ops) {
-            list_ops();
+            if (!report_ops(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else {
             status = run(&options);
         }
     }
+    bool wants_json = JSON_IS_THERE && (options.json || (status != UIR_STATUS_OK && has_word(argc, argv, "--json")));
+    if (wants_json && status != UIR_STATUS_OK && !report_has_json() && !caught_signal) report_error(stdout, status);
     options_free(&options);
     return output_end(status, caught_signal);
 }

@@ -18,6 +18,12 @@ const char *printable(const char *text, char *buffer, size_t capacity);
 void complain(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
 /* "uir-run: note: ...", likewise, of what is no error by itself. */
 void remark(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The first error that was told, by complain or keep_error, as a reader of JSON wants it: made safe, without the name of
+ * the program; "" where none was. */
+const char *first_error(void);
+const char *first_hint(void);
+/* Tells them of a message of the library, "error: what\n  hint: what to do". */
+void keep_error(const char *text);
 /* Whether anything was complained of. */
 bool has_complained(void);
 

@@ -17,6 +17,7 @@ void report_messages(uir_context *context, bool quiet) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
         uir_message m = query_message(context, i);
         if (quiet && m.severity != UIR_SEVERITY_ERROR) continue;
+        if (m.severity == UIR_SEVERITY_ERROR) keep_error(m.text);
         fprintf(stderr, PROGRAM ": %s\n", m.text);
     }
     uir_context_clear_messages(context);

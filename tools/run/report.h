@@ -89,5 +89,15 @@ bool report_add_profile(struct cJSON *root, uir_session *session, const case_res
 bool report_add_machine(struct cJSON *root, const uir_session *session);
 /* Takes over `root`. */
 bool report_write_json(FILE *stream, struct cJSON *root);
+/* Whether anything was written so. */
+bool report_has_json(void);
+
+/* ---- what needs no model ---- */
+/* Why the program ends with the status, for --json, by what was told first. */
+void report_error(FILE *stream, uir_status status);
+/* Lists, and the version, as text or one JSON object. False when memory runs out. */
+bool report_ops(FILE *stream, bool json);
+bool report_devices(FILE *stream, bool json);
+bool report_version(FILE *stream, bool json);
 
 #endif

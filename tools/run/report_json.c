@@ -139,11 +139,18 @@ static void add_nodes(cJSON *root, uir_session *session, const case_result *resu
     }
 }
 
+static bool is_written;
+
+bool report_has_json(void) {
+    return is_written;
+}
+
 /* Takes over `root`. */
 bool report_write_json(FILE *stream, cJSON *root) {
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     if (!text) return false;
+    is_written = true;
     fprintf(stream, "%s\n", text);
     cJSON_free(text);
     return true;
@@ -286,4 +293,56 @@ void report_support(FILE *stream, uir_context *context, uir_model *model) {
         cJSON_AddItemToArray(problems, problem);
     }
     (void)!report_write_json(stream, root);
+}
+
+/* ---- what needs no model ---- */
+static cJSON *begin_object(void) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "version", 1);
+    return root;
+}
+
+void report_error(FILE *stream, uir_status status) {
+    cJSON *root = begin_object();
+    report_add_text(root, "error", uir_status_text(status));
+    cJSON_AddStringToObject(root, "message", *first_error() ? first_error() : uir_status_text(status));
+    cJSON_AddStringToObject(root, "hint", first_hint());
+    cJSON_AddNumberToObject(root, "code", uir_status_exit_code(status));
+    (void)!report_write_json(stream, root);
+}
+
+bool report_ops(FILE *stream, bool json) {
+    uir_op_info op;
+    cJSON *root = json ? begin_object() : NULL, *ops = json ? cJSON_AddArrayToObject(root, "ops") : NULL;
+    for (size_t i = 0; query_op(i, &op); i++) {
+        if (!json) {
+            fprintf(stream, "%s%s%s %d  %s\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version,
+                    uir_op_get_engine(i));
+            continue;
+        }
+        cJSON *object = cJSON_CreateObject();
+        report_add_text(object, "domain", op.domain);
+        report_add_text(object, "name", op.name);
+        cJSON_AddNumberToObject(object, "since_version", op.since_version);
+        report_add_text(object, "engine", uir_op_get_engine(i));
+        cJSON_AddItemToArray(ops, object);
+    }
+    return !json || report_write_json(stream, root);
+}
+
+bool report_devices(FILE *stream, bool json) {
+    cJSON *root = json ? begin_object() : NULL, *devices = json ? cJSON_AddArrayToObject(root, "devices") : NULL;
+    for (size_t i = 0; uir_device_name(i); i++)
+        if (json)
+            cJSON_AddItemToArray(devices, cJSON_CreateString(uir_device_name(i)));
+        else
+            fprintf(stream, "%s\n", uir_device_name(i));
+    return !json || report_write_json(stream, root);
+}
+
+bool report_version(FILE *stream, bool json) {
+    if (!json) return fprintf(stream, "uir %s\n", uir_version()) >= 0;
+    cJSON *root = begin_object();
+    report_add_text(root, "uir", uir_version());
+    return report_write_json(stream, root);
 }
