@@ -204,7 +204,10 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
               "operations on constants at load; those beyond are left to each run")                                    \
     UIR_LIMIT(FOLD_BYTES, fold_bytes, "fold-bytes", 1, 256ull << 20, 64, "bytes of computed constants",                \
               "of constants computed at load, likewise")                                                               \
-    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")
+    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")                 \
+    UIR_LIMIT(COMPILER, compiler_milliseconds, "compiler-seconds", 1000, 300000, 0,                                    \
+              "milliseconds of a C compiler's processor time",                                                         \
+              "of processor time, for each file that the C compiler is given (default 300)")
 /* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is
  * the default, which real models do not come near; UIR_NO_LIMIT is none. What needs more ends with UIR_STATUS_LIMIT and
  * a message that names the limit, what needed more, and how it is raised; nothing is left of it, as after a cancel. */
@@ -223,6 +226,9 @@ typedef struct uir_limits {
                             default: 2^28 and 64 for each byte of the model's files */
     uint64_t fold_bytes; /* of constants that are computed, likewise; default: 256 MiB and 64 for each byte */
     uint64_t elements;   /* of one value; default: 2^40 */
+    uint64_t compiler_milliseconds; /* of processor time, which each call of the C compiler may take, however busy the
+                                       machine is; one that takes more is ended, and the VM runs the kernels; default:
+                                       300 s */
 } uir_limits;
 
 /* Limits of the context's values: `memory` of all that are alive, default: none; `file_bytes` of each file that one is

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -388,6 +389,9 @@ static void test_kept_files(void **state) {
 }
 
 /* ---- compilers that fail ---- */
+/* Some tenths of a second of the processor, in words of the shell. */
+#define COUNT_FAR "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+
 typedef struct failure {
     const char *script; /* of the compiler; NULL: there is none */
     uint32_t timeout_ms, idle_ms;
@@ -458,14 +462,15 @@ static void test_compilers_that_fail(void **state) {
         {"exit 7", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "it said nothing"},
         {"exit 0", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "wrote nothing"},
         {"kill -9 $$", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "killed by signal 9"},
-        {"sleep 300", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"trap '' TERM INT; sleep 300 & sleep 300", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"exec >/dev/null 2>&1; sleep 300", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"while :; do echo words; done", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"trap '' TERM INT; sleep 300 & sleep 300", 0, 300, false, UIR_STATUS_DEVICE_FAILED, "hangs"},
+        {"exec >/dev/null 2>&1; sleep 300", 0, 300, false, UIR_STATUS_DEVICE_FAILED, "hangs"},
+        {"while :; do echo words; done", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "took more than the 300 ms"},
         {"sleep 300", 0, 300, false, UIR_STATUS_DEVICE_FAILED, "hangs"},
         {"sleep 300 & sleep 300", 0, 300, false, UIR_STATUS_DEVICE_FAILED, "hangs"},
-        {"while :; do :; done", 3000, 1500, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
-        {"(while :; do :; done) & sleep 300", 3000, 1500, false, UIR_STATUS_DEVICE_FAILED, "longer than"},
+        {"while :; do :; done", 3000, 1500, false, UIR_STATUS_DEVICE_FAILED, "took more than"},
+        {"(while :; do :; done) & sleep 300", 3000, 1500, false, UIR_STATUS_DEVICE_FAILED, "took more than"},
+        {"while :; do (" COUNT_FAR "); done", 1500, 1000, false, UIR_STATUS_DEVICE_FAILED, "took more than"},
+        {"sleep 1; echo 'no such luck' >&2; exit 1", 300, 0, false, UIR_STATUS_DEVICE_FAILED, "no such luck"},
         {"sleep 300", 0, 0, true, UIR_STATUS_CANCELLED, NULL},
         {"touch \"$TMPDIR/left\" left-too; exit 1", 0, 0, false, UIR_STATUS_DEVICE_FAILED, "said nothing"},
     };
@@ -492,6 +497,35 @@ static void test_compilers_that_fail(void **state) {
         setenv("TMPDIR", kept, 1);
     else
         unsetenv("TMPDIR");
+    remove_files(folder);
+    close_model(&m);
+}
+
+static int64_t used_by_children_ms(void) {
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+}
+
+/* How long a compiler may take is asked of each, and of what it uses: not of all together, nor of the clock. */
+static void test_compilers_have_a_time_each(void **state) {
+    (void)state;
+    model m;
+    char folder[256], compiler[400];
+    uir_cpu_object object;
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .compiler = compiler, .timeout_ms = 2500},
+                                     .jobs = 2};
+    open_model(&m, 1);
+    make_compiler(folder, compiler, COUNT_FAR "\n" COUNT_FAR "\nexec cc \"$@\" -O0");
+    int64_t used = used_by_children_ms();
+    uir_status built =
+        uir_cpu_build(&m.zoo.allocator, &options, m.kernels, m.count, &m.zoo.diagnostics, &object);
+    if (built != UIR_STATUS_OK) zoo_print_messages(&m.zoo);
+    assert_int_equal(built, UIR_STATUS_OK);
+    assert_true(used_by_children_ms() - used > 2500);
+    uir_cpu_object_deinit(&object);
+    unlink(compiler);
     remove_files(folder);
     close_model(&m);
 }
@@ -543,6 +577,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_folder_of_source),
         cmocka_unit_test(test_kept_files),
         cmocka_unit_test(test_compilers_that_fail),
+        cmocka_unit_test(test_compilers_have_a_time_each),
         cmocka_unit_test(test_compilers_keep_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
