@@ -665,7 +665,7 @@ static uir_status run(const run_options *options) {
     }
     progress_stop();
     if (caught_signal) uir_context_clear_messages(context); /* who sent it knows */
-    bool said = uir_context_message_count(context) > 0 || has_complained();
+    bool said = uir_context_message_count(context) > 0 || *first_error();
     report_messages(context, options->quiet);
     if (status != UIR_STATUS_OK && !said && !options->reduce && !caught_signal)
         complain(NULL, "%s", uir_status_text(status));
