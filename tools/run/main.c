@@ -587,6 +587,11 @@ static uir_status run(const run_options *options) {
     uir_context *context = NULL;
     uir_model *model = NULL, *exact = NULL;
     char *records = NULL, *described = NULL;
+    status = output_check_place("--save", options->save);
+    if (status == UIR_STATUS_OK) status = output_check_place("--trace", options->trace);
+    if (status == UIR_STATUS_OK) status = output_check_place("--dump-source", options->dump_source);
+    if (status == UIR_STATUS_OK) status = output_check_place("--reduce", options->reduce);
+    if (status != UIR_STATUS_OK) return status;
     if (options->records) status = text_file_read("--records", options->records, &records);
     if (status == UIR_STATUS_OK && options->device_file)
         status = text_file_read("--device-file", options->device_file, &described);
