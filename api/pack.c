@@ -256,6 +256,10 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     uir_arena arena;
     double start = uir_api_now_ms();
     UIR_TRY(take_devices(k));
+    const char *refusal = uir_file_refuse_place(package_path);
+    if (refusal)
+        return uir_error(&k->call->diagnostics, UIR_STATUS_IO_FAILED, &(uir_location){.file = package_path},
+                         "cannot write the file: %s", refusal);
     if (k->options->sign_key) { /* before anything is compiled */
         unsigned char key[UIR_KEY_SIZE];
         UIR_TRY(uir_trust_read_key(k->options->sign_key, UIR_SECRET_KEY_WORD, &k->call->diagnostics, key));

@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import select
 import signal
 import struct
@@ -21,7 +22,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, Lacking, expect,
+from cli import (BAD_FILE, BIN, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect,
                  external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, value,
                  write_set)
 
@@ -1216,6 +1217,106 @@ def test_profile_as_json():
         expect(json.loads(run(RUN, model, "--device", "vm", "--json").out)["profile"] is None, "no profile unasked")
         done = run(RUN, model, "--device", "vm", "--profile", "--iterations", "9")
         expect("medians of 9 steady runs" in done.out, "how many runs", done)
+
+
+# ---- what is said, and when ----
+def with_compiler(c, script):
+    """An environment whose compiler is the script, and whose cache is empty."""
+    os.makedirs(c.path("programs"), exist_ok=True)
+    os.chmod(c.write(os.path.join("programs", "cc"), f"#!/bin/sh\n{script}\n"), 0o755)
+    return {"PATH": c.path("programs") + ":" + os.environ["PATH"], "CC": "", "XDG_CACHE_HOME": c.path("cache")}
+
+
+def test_places_are_looked_at_first():
+    """A folder that is not there is told before anything is compiled."""
+    with Case() as c:
+        marker = c.path("compiled")
+        env = with_compiler(c, f"touch '{marker}'\nexit 1")
+        os.mkdir(c.path("cache"))
+        run(RUN, c.model, "--no-vm", env=env)
+        expect(os.path.exists(marker), "the compiler is started otherwise")
+        os.remove(marker)
+        package = c.path("m.uir")
+        expect(run(PACK, c.model, "-o", package, "--no-native", "--quiet").returncode == RAN, "a package")
+        for place in ("none/there", "model.onnx/below"):
+            for command in ([RUN, c.model, "--save"], [RUN, c.model, "--trace"], [RUN, c.model, "--dump-source"],
+                            [RUN, c.model, "--reduce"], [PACK, c.model, "-o"], [OPT, c.model, "-o"], [os.path.join(BIN, "uir-tune"), c.model, "--save"],
+                            [RUN_PACKAGE, package, "--trace"], [RUN_PACKAGE, package, "--save"]):
+                done = fails(FAILED, "there", command=[*command, c.path(place)], env=env) if place.startswith("none") else \
+                    fails(FAILED, "below", command=[*command, c.path(place)], env=env)
+                expect(not os.path.exists(marker), "the compiler was started", done)
+
+
+def test_no_compiler_is_said_once():
+    """Where no compiler is, that is said in each start, once, and --explain says it too."""
+    with Case() as c:
+        env = {"PATH": "/nonexistent", "CC": ""}
+        for more in ([], ["--no-cache"], ["--explain"], ["--no-cache", "--explain"], ["--bench", "--iterations", "2"],
+                     ["--profile", "--iterations", "2"], ["--json", "--explain"]):
+            done = run(RUN, c.model, *more, env=env)
+            expect(done.returncode == RAN and done.err.count("cannot be started") == 1 and done.err.count("install gcc") == 1,
+                   "it is said once", done)
+            expect("still being compiled" not in done.out + done.err, "nothing is compiled", done)
+            if "--explain" in more:
+                expect("cannot be started" in done.out, "--explain says why", done)
+        fails(FAILED, "cannot be started", command=[RUN, c.model, "--no-vm", "--no-cache"], env=env)
+        expect(not run(RUN, c.model, "--quiet", env=env).stderr, "nothing with --quiet")
+
+
+def test_first_starts_are_said():
+    """A start that the VM answers says so off a terminal, too."""
+    with Case() as c:
+        done = run(RUN, c.model, env=with_compiler(c, f"sleep 3\nexec {shutil.which('cc')} \"$@\""))
+        expect(done.returncode == RAN and "by vm" in done.out and "--no-vm waits" in done.err, "the note", done)
+
+
+def test_causes_come_first():
+    """The error comes first, what was made up behind it, as a note, and only where the cause may lie in it."""
+    with Case() as c:
+        two = save(make_model([helper.make_node("Add", ["a", "b"], ["y"], name="sum")], [value("a", ["n"]), value("b", ["m"])],
+                              [value("y", None)]), c.path("two.onnx"))
+        np.save(c.path("a.npy"), np.zeros((2, 3), np.float32))
+        np.save(c.path("good.npy"), np.zeros(3, np.float32))
+        done = fails(BAD_FILE, "'a'", command=[INTERPRET, two, "--input", "a=" + c.path("a.npy")])
+        expect("made up" not in done.err and done.err.count("uir-run:") == 1, "the given input is refused", done)
+        done = fails(BAD_FILE, "3 by 4 at axis 0", "made up", command=[INTERPRET, two, "--input", "a=" + c.path("good.npy"), "--dim", "m=4"])
+        said = [line for line in done.err.splitlines() if line.startswith("uir-run")]
+        expect(len(said) == 2 and "error" in said[0] and said[1].startswith("uir-run: note:"), "the cause first", done)
+        expect("min(" not in done.err and "max(" not in done.err, "no words of the compiler", done)
+        os.mkdir(c.path("one"))
+        save(numpy_helper.from_array(np.zeros(3, np.float32)), c.path("one", "input_0.pb"))
+        done = fails(BAD_FILE, "input_1", command=[INTERPRET, two, "--data", c.path("one")])
+        expect(done.err.count("error:") == 1 and "made up" not in done.err, "one error", done)
+
+
+def test_what_a_picture_becomes():
+    """What was made of a picture is said; an input of rank 2 takes none."""
+    with Case() as c:
+        Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3)).save(c.path("cat.png"))
+        for shape, more, words in (([1, 3, "h", "w"], [], "x: cat.png 4x4 -> f32[1,3,4,4], values 0..255 (no --preprocess)"),
+                                   ([1, 3, 2, 6], ["--preprocess", "scale=1/255"], "x: cat.png 4x4 -> f32[1,3,2,6], values 0")):
+            m = save(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape)], [value("y", None)]), c.path("m.onnx"))
+            done = run(INTERPRET, m, "--input", "x=" + c.path("cat.png"), *more)
+            expect(done.returncode == RAN and words in done.out, words, done)
+        m = save(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", ["n", 16])], [value("y", None)]), c.path("m.onnx"))
+        fails(BAD_FILE, "takes no picture", "rank is 2", command=[INTERPRET, m, "--input", "x=" + c.path("cat.png")])
+
+
+def test_homes_that_are_not_there():
+    """The cache makes its own folder, and no home."""
+    with Case() as c:
+        home, parent = c.path("home"), c.path("caches")
+        for env in ({"HOME": home, "XDG_CACHE_HOME": ""}, {"HOME": home, "XDG_CACHE_HOME": os.path.join(parent, "cache")},
+                    {"HOME": home, "XDG_CACHE_HOME": os.path.join(parent, "cache", "")}):
+            done = run(RUN, c.model, env=env)
+            expect(done.returncode == RAN and not os.path.exists(home) and not os.path.exists(parent), f"{env}", done)
+            expect("not cached" in done.err, f"{env}", done)
+        os.mkdir(home)
+        os.mkdir(parent)
+        for env, made in (({"HOME": home, "XDG_CACHE_HOME": ""}, os.path.join(home, ".cache", "uir")),
+                          ({"XDG_CACHE_HOME": os.path.join(parent, "cache")}, os.path.join(parent, "cache", "uir"))):
+            done = run(RUN, c.model, env=env)
+            expect(done.returncode == RAN and os.path.isdir(made), f"{env}", done)
 
 
 # ---- surroundings ----

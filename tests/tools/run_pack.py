@@ -338,7 +338,7 @@ def test_a_package_carries_its_tolerance():
 # ---- what is refused ----
 # Sizes that a model cannot take: op, attributes, shapes of inputs as declared and as given, constants, the words about it.
 MISFITS = [
-    ("Add", {}, {"a": (["n"], [3]), "b": (["m"], [4])}, {}, "broadcast: dim 0 of operand 0 is 3 (n) and must be 1 or 4"),
+    ("Add", {}, {"a": (["n"], [3]), "b": (["m"], [4])}, {}, "3 by 4 at axis 0: dim 0 of operand 0 (n) must be 1 or 4"),
     ("MatMul", {}, {"a": (["n", "k"], [2, 3]), "b": (["l", "m"], [4, 5])}, {}, "l is 4 and must be 3, as k"),
     ("Gemm", {"transB": 1}, {"a": (["n", "k"], [2, 3]), "b": (["m", "l"], [4, 5])}, {}, "l is 5 and must be 3, as k"),
     ("Conv", {}, {"a": (["n", "c", "h", "w"], [1, 3, 5, 5]), "b": ([4, "d", 3, 3], [4, 2, 3, 3])}, {}, "d is 2 and must be 3, as c"),
@@ -347,9 +347,9 @@ MISFITS = [
     ("Concat", {"axis": 1}, {"a": (["n", 2], [3, 2]), "b": (["m", 2], [4, 2])}, {},
      "m is 4 and must be 3, as n"),
     ("Reshape", {}, {"a": (["n"], [7])}, {"s": [2, 3]}, "the number of elements of operand 0 is 7 (n) and must be 6"),
-    ("Expand", {}, {"a": (["n", 2], [3, 2])}, {"s": [4, 2]}, "dim 0 of operand 0 is 3 (n) and must be 1 or 4"),
+    ("Expand", {}, {"a": (["n", 2], [3, 2])}, {"s": [4, 2]}, "3 by 4 at axis 0: dim 0 of operand 0 (n) must be 1 or 4"),
     ("Pad", {}, {"a": (["n"], [3])}, {"s": [-2, -2]}, "dim 0 of the result is -1 (n - 4) and must be at least 0"),
-    ("LayerNormalization", {}, {"a": (["n", "c"], [2, 3]), "b": (["d"], [4])}, {}, "dim 1 of operand 0 is 3 (c) and must be 1 or 4"),
+    ("LayerNormalization", {}, {"a": (["n", "c"], [2, 3]), "b": (["d"], [4])}, {}, "3 by 4 at axis 1: dim 1 of operand 0 (c) must be 1 or 4"),
     ("Einsum", {"equation": "ij,jk->ik"}, {"a": (["n", "k"], [2, 3]), "b": (["l", "m"], [4, 5])}, {}, "is 4 (l) and must be"),
 ]
 

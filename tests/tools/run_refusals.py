@@ -283,7 +283,7 @@ def test_sizes_in_bodies():
                   {"c": np.array(False), "x": floats(3), "z": floats(4)}, {}, {"x": ["n"], "z": ["m"]})
         m.takes()
         m.takes(c=np.array(True), z=floats(1))
-        m.refuses("the node", "dim 0 of operand 0 is 3 (n) and must be 1 or 4", c=np.array(True))
+        m.refuses("the node", "3 by 4 at axis 0: dim 0 of operand 0 (n) must be 1 or 4", c=np.array(True))
     body = helper.make_graph([node("MatMul", ["x", "z"], ["row"], name="the node"), node("Identity", ["c"], ["d"])],
                              "body", [value("t", [], TensorProto.INT64), value("c", [], TensorProto.BOOL)],
                              [value("d", [], TensorProto.BOOL), value("row", None)])

@@ -1,6 +1,7 @@
 /* uir-opt: prints an IR after a stage, goes on from a text, runs models, their texts and kernels. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
+#include "base/file.h"
 #include "ir/loop.h"
 #include "compile/kernel.h"
 
@@ -20,6 +21,14 @@ static void on_signal(int number) {
     if (caught_signal || !opt_stop.polled) _exit(128 + number); /* again, or nothing to stop: at once */
     caught_signal = number;
     opt_stop.cancel = true;
+}
+
+/* Before any work. */
+static uir_status check_output(const opt_options *options) {
+    const char *refusal = options->output ? uir_file_refuse_place(options->output) : NULL;
+    if (!refusal) return UIR_STATUS_OK;
+    fprintf(stderr, "uir-opt: error: cannot write '%s': %s\n", options->output, refusal);
+    return UIR_STATUS_IO_FAILED;
 }
 
 /* ---- shared with the other files ---- */
@@ -342,7 +351,7 @@ int main(int argc, char **argv) {
     else if (status == UIR_STATUS_OK && !options.file)
         status = opt_usage("no file given", NULL);
     else if (status == UIR_STATUS_OK)
-        status = run(&options);
+        status = check_output(&options) == UIR_STATUS_OK ? run(&options) : UIR_STATUS_IO_FAILED;
     opt_options_free(&options);
     return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
 }

@@ -594,6 +594,11 @@ static uir_status run(const run_options *options) {
     uir_context *context = NULL;
     uir_model *model = NULL, *exact = NULL;
     char *records = NULL, *described = NULL;
+    status = output_check_place("--save", options->save);
+    if (status == UIR_STATUS_OK) status = output_check_place("--trace", options->trace);
+    if (status == UIR_STATUS_OK) status = output_check_place("--dump-source", options->dump_source);
+    if (status == UIR_STATUS_OK) status = output_check_place("--reduce", options->reduce);
+    if (status != UIR_STATUS_OK) return status;
     if (options->records) status = text_file_read("--records", options->records, &records);
     if (status == UIR_STATUS_OK && options->device_file)
         status = text_file_read("--device-file", options->device_file, &described);
@@ -673,7 +678,7 @@ static uir_status run(const run_options *options) {
     }
     progress_stop();
     if (caught_signal) uir_context_clear_messages(context); /* who sent it knows */
-    bool said = uir_context_message_count(context) > 0 || has_complained();
+    bool said = uir_context_message_count(context) > 0 || *first_error();
     report_messages(context, options->quiet);
     if (status != UIR_STATUS_OK && !said && !options->reduce && !caught_signal)
         complain(NULL, "%s", uir_status_text(status));

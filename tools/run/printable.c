@@ -46,8 +46,6 @@ const char *printable(const char *text, char *buffer, size_t capacity) {
     return buffer;
 }
 
-static bool complaint_made;
-
 static char kept_error[4096], kept_hint[4096];
 
 static void keep(const char *error, size_t length, const char *hint) {
@@ -91,7 +89,6 @@ void complain(const char *hint, const char *format, ...) {
     va_start(arguments, format);
     say("error", hint, format, arguments);
     va_end(arguments);
-    complaint_made = true;
 }
 
 void remark(const char *hint, const char *format, ...) {
@@ -99,8 +96,4 @@ void remark(const char *hint, const char *format, ...) {
     va_start(arguments, format);
     say("note", hint, format, arguments);
     va_end(arguments);
-}
-
-bool has_complained(void) {
-    return complaint_made;
 }

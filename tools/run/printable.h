@@ -24,7 +24,5 @@ const char *first_error(void);
 const char *first_hint(void);
 /* Tells them of a message of the library, "error: what\n  hint: what to do". */
 void keep_error(const char *text);
-/* Whether anything was complained of. */
-bool has_complained(void);
 
 #endif

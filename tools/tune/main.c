@@ -104,6 +104,8 @@ static void show_messages(uir_context *context, bool quiet) {
 }
 
 static uir_status tune(const run_options *options) {
+    uir_status placed = output_check_place("--save", options->save);
+    if (placed != UIR_STATUS_OK) return placed;
     tuning t = {.options = options};
     uir_tune_result result = {.struct_size = sizeof result};
     uir_model_tune_options tune = {.struct_size = sizeof tune,
