@@ -384,6 +384,8 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
     if (source->path && !wants_interpreter(options)) {
         uir_status status = uir_model_open_cached(call, model, source->path, options);
+        if (status == UIR_STATUS_OK && from->code->cached.sources.size)
+            status = uir_model_code_resume(call, model, options, uir_progress_part(progress, read, 1));
         if (status != UIR_STATUS_NOT_FOUND) return status;
     }
     UIR_TRY(build(call, uir_progress_part(progress, 0, read), options->describe, model));

@@ -21,6 +21,8 @@ typedef struct uir_cpu_keeper {
                  size_t *out_size);
     void (*keep)(void *user, uint32_t file, const void *bytes, size_t size); /* as soon as it is compiled */
     void (*forget)(void *user);                                              /* the files: they do not link */
+    /* All source files, before the first of them is compiled, for uir_cpu_build_sources; may be NULL. */
+    void (*keep_sources)(void *user, const void *sources, size_t size);
     void *user;
 } uir_cpu_keeper;
 
@@ -64,6 +66,11 @@ uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_opt
 uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                 const char *folder, const uir_igraph *const *igraphs, uint32_t count,
                                 uir_diagnostics *diagnostics, uir_cpu_object *out_object);
+/* The same from the sources that a build of these kernels gave its keeper, in whatever process: the same bytes, with no
+ * list of symbols. The options' source_folder has no part in it. BAD_FILE for damaged ones. */
+uir_status uir_cpu_build_sources(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                                 const void *sources, size_t size, uir_diagnostics *diagnostics,
+                                 uir_cpu_object *out_object);
 /* The symbols that such an object will have, without building it: `bytes` stays NULL. */
 uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
                                  uir_cpu_object *out_object);
