@@ -70,6 +70,8 @@ typedef struct opt_signals {
 } opt_signals;
 extern opt_signals opt_stop;
 
+/* One message of the library's, whose lines are safe to show. */
+void opt_report_text(const char *text);
 /* Prints and clears what was said. */
 void opt_report(uir_diagnostics *diagnostics);
 /* A file's bytes, zero terminated; the caller frees. */

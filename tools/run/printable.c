@@ -79,6 +79,20 @@ static void say(const char *what, const char *hint, const char *format, va_list 
     if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
 }
 
+int print_safely(FILE *stream, const char *format, ...) {
+    char raw[2048], safe[4 * sizeof raw + 4];
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+    va_end(arguments);
+    size_t length = strlen(format), shown = strlen(raw);
+    bool ends = length && format[length - 1] == '\n';
+    if (ends && shown && raw[shown - 1] == '\n') raw[shown - 1] = 0;
+    int printed = fprintf(stream, "%s", printable(raw, safe, sizeof safe));
+    if (ends) fputc('\n', stream);
+    return printed;
+}
+
 void complain(const char *hint, const char *format, ...) {
     va_list arguments;
     char raw[2048];
