@@ -42,6 +42,9 @@ class Counts:
         self.failed += other.failed
         self.skipped += other.skipped
 
+    def is_nothing(self):
+        return not (self.passed or self.failed or self.skipped)
+
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
@@ -144,10 +147,10 @@ class Runner:
         return os.path.join(LOGS, name + ".log")
 
     def build(self, name, preset, target="all"):
-        """Configures and builds a preset with warnings as errors; one test. Returns whether it built."""
+        """Configures and builds a preset, whose warnings are errors; one test. Returns whether it built."""
         begin = time.monotonic()
-        command = f"cmake --preset {preset} -DUIR_WERROR=ON && cmake --build --preset {preset} --target {target} -- -k 0"
-        status, output = self.processes.run(["sh", "-c", command], self.log(name))
+        command = f"cmake --preset {preset} && cmake --build --preset {preset} --target {target} -- -k 0"
+        status, output = self.processes.run(["script/lock", f"build/.lock-{preset}", "sh", "-c", command], self.log(name))
         output = "\n".join(line for line in output.splitlines() if not line.startswith(("[", "-- ")))
         self.report.record(name, Counts(int(status == 0), int(status != 0)), time.monotonic() - begin, log=output)
         return status == 0
@@ -194,10 +197,10 @@ class Runner:
         output = case.findtext("system-out") or ""
         reasons += re.findall(r"^skip: (.*)$", output, re.M)
         ok = case.get("status") == "run"
-        counts, _ = Runner.count_output(output)
-        if ok and not counts.passed and not counts.skipped:
+        counts, told = Runner.count_output(output)
+        if ok and not told:
             counts.passed = 1
-        if not ok and not counts.failed:
+        if not counts.failed and (not ok or counts.is_nothing()):
             counts.failed = 1
         return counts
 
@@ -211,8 +214,8 @@ class Runner:
             command[0] = os.path.join(environment["UIR_BIN"], command[0])
         status, output = self.processes.run(command, self.log(suite.name), environment)
         counts, found = self.count_output(output)
-        if (status != 0 or not found) and not counts.failed:
-            output += f"\nexit status {status}" + ("" if found else ", and no line `N passed, M failed, S skipped`")
+        if not counts.failed and (status != 0 or counts.is_nothing()):
+            output += f"\nexit status {status}" + (", and nothing ran" if found else ", and no line `N passed, M failed, S skipped`")
             counts.failed = 1
         self.report.record(suite.name, counts, time.monotonic() - begin, re.findall(r"^skip: (.*)$", output, re.M), output)
 
