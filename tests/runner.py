@@ -30,7 +30,7 @@ SANITIZER_ENVIRONMENT = {
 }
 THREAD_SANITIZER_ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
 
-Suite = collections.namedtuple("Suite", "name tier alone command")
+Suite = collections.namedtuple("Suite", "name tier alone made command")
 
 
 class Counts:
@@ -128,9 +128,9 @@ def read_suites(path):
             fields = line.split("#", 1)[0].split()
             if not fields:
                 continue
-            if len(fields) < 4 or fields[1] not in TIERS or fields[2] not in ("1", "all"):
-                sys.exit(f"{path}:{number}: expected: name, one of {TIERS}, 1 or all, command")
-            suites.append(Suite(fields[0], fields[1], fields[2] == "all", fields[3:]))
+            if len(fields) < 4 or fields[1] not in TIERS or not re.fullmatch("(1|all)(,made)?", fields[2]):
+                sys.exit(f"{path}:{number}: expected: name, one of {TIERS}, 1 or all (`,made`), command")
+            suites.append(Suite(fields[0], fields[1], fields[2].startswith("all"), fields[2].endswith(",made"), fields[3:]))
     return suites
 
 
@@ -139,6 +139,7 @@ class Runner:
         self.tier = tier
         self.report = Report()
         self.processes = Processes()
+        self.own_cpu = None  # what UIR_CPU is without a variant that this machine does not run
 
     def wants(self, tier):
         return TIERS.index(tier) <= TIERS.index(self.tier)
@@ -212,6 +213,8 @@ class Runner:
             command = [sys.executable, *command]
         elif "/" not in command[0]:
             command[0] = os.path.join(environment["UIR_BIN"], command[0])
+        if not suite.made and self.own_cpu is not None:
+            environment = {**environment, "UIR_CPU": self.own_cpu}
         status, output = self.processes.run(command, self.log(suite.name), environment)
         counts, found = self.count_output(output)
         if not counts.failed and (status != 0 or counts.is_nothing()):
@@ -223,6 +226,12 @@ class Runner:
         environment = {"UIR_BIN": os.path.join(ROOT, "build", "release", "bin"), "UIR_MODELS_BUILT": MODELS_BUILT,
                        "UIR_TIER": self.tier, "PYTHONDONTWRITEBYTECODE": "1"}
         chosen = [s for s in suites if self.wants(s.tier)]
+        if os.environ.get("UIR_CPU"):
+            done = subprocess.run([os.path.join(environment["UIR_BIN"], "uir-cpu-here")], capture_output=True, text=True)
+            if done.returncode == 1:
+                self.own_cpu = done.stdout.strip()
+                self.report.say(f"UIR_CPU={os.environ['UIR_CPU']} is not run here: native code is for "
+                                f"UIR_CPU={self.own_cpu!r} where a suite is not marked `made`")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             for done in [pool.submit(self.suite, s, environment) for s in chosen if not s.alone]:
                 done.result()

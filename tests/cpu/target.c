@@ -7,6 +7,7 @@
 
 #include "backends/cpu/target/cpu.h"
 #include "tests/cpu/here.h"
+#include "tests/cpu/here.h"
 
 #include <dirent.h>
 #include <math.h>
