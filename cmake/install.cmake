@@ -1,8 +1,10 @@
 # The public libraries as they are installed, and what finds them: libuir, libuir_rt, each shared and static; the header,
 # the programs, pkg-config files, a CMake package. In: the stages' targets. Out: targets uir_shared, uir_static,
-# uir_rt_shared, uir_rt_static, and the rules of `cmake --install`.
+# uir_rt_shared, uir_rt_static, uir_installed (all that `cmake --install` takes), and the rules of `cmake --install`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+add_custom_target(uir_installed)
 
 # uir_add_public_library(NAME OWN target... PARTS target... EXTERNAL library...)
 # OWN: targets whose every object is in it; PARTS: targets of which a shared library takes what it uses.
@@ -30,6 +32,7 @@ function(uir_add_public_library name)
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   endforeach()
   set_target_properties(${name}_shared PROPERTIES EXPORT_NAME ${name})
+  add_dependencies(uir_installed ${name}_shared ${name}_static)
   install(TARGETS ${name}_shared ${name}_static EXPORT uirTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
@@ -47,6 +50,11 @@ if(NOT UIR_RUNTIME_ONLY)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# The licence goes with the binaries; documents name each other by their places in the checkout, which they keep.
+foreach(file LICENSE THIRD_PARTY.md SECURITY.md README.md)
+  install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT uirTargets NAMESPACE uir:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/uirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/uirConfig.cmake

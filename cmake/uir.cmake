@@ -90,12 +90,14 @@ function(uir_target_settings target)
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# uir_add_library(NAME SOURCES file... [DEPENDS uir_library...] [LIBRARIES external...] [DEFINITIONS macro...])
-# A static library of one folder. DEPENDS are libraries of this project, checked against the table.
+# uir_add_library(NAME [STAND_IN] SOURCES file... [DEPENDS uir_library...] [LIBRARIES external...] [DEFINITIONS macro...])
+# A static library of one folder. DEPENDS are libraries of this project, checked against the table. A STAND_IN defines for
+# libuir_rt functions that libuir has of its own: libuir leaves it out, by the property UIR_STAND_IN.
 function(uir_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STAND_IN" "" "SOURCES;DEPENDS;LIBRARIES;DEFINITIONS")
   add_library(${name} STATIC ${arg_SOURCES})
   uir_target_settings(${name})
+  set_target_properties(${name} PROPERTIES UIR_STAND_IN ${arg_STAND_IN})
   uir_layer_check(${name} ${arg_DEPENDS})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})

@@ -1,6 +1,7 @@
 /* Structures that grow, by the rule of the public header: each that the library fills and each that it takes, from
  * callers that know fewer members and from callers that know more. What may be NULL is. */
 #include "tests/api/small.h"
+#include "tests/cpu/here.h"
 #include "uir/tools.h"
 
 #include <stdio.h>
@@ -366,6 +367,7 @@ static int end(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structures_are_filled_as_far_as_the_caller_knows_them),
         cmocka_unit_test(structures_without_a_size_are_not_filled),

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include "backends/cpu/target/cpu.h"
+#include "tests/cpu/here.h"
+#include "tests/cpu/here.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -495,6 +497,7 @@ static void test_compilers_that_fail(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_variants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_made_up_machine, set_up, tear_down),

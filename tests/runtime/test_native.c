@@ -1,4 +1,5 @@
 /* Compiled kernels in a package, and attached to one that runs by the VM: the same bits. */
+#include "tests/cpu/here.h"
 #include "tests/runtime/support.h"
 
 #include "backends/cpu/driver/driver.h"
@@ -381,6 +382,7 @@ static void test_ranks(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_package),
                                        cmocka_unit_test(test_attach),
                                        cmocka_unit_test(test_cancel),

@@ -20,6 +20,12 @@ RUN, OPT = os.path.join(BIN, "uir-run"), os.path.join(BIN, "uir-opt")
 PACK, RUN_PACKAGE = os.path.join(BIN, "uir-pack"), os.path.join(BIN, "uir-run-package")
 RAN, DIFFERS, USAGE, BAD_FILE, UNSUPPORTED, FAILED = range(6)
 
+# What UIR_CPU made kernels for. The tests go on with what this machine runs: its own variant in place of a foreign one.
+MADE_FOR = os.environ.get("UIR_CPU", "")
+if MADE_FOR:
+    os.environ["UIR_CPU"] = subprocess.run([os.path.join(BIN, "uir-cpu-here")], capture_output=True, text=True).stdout.strip()
+IS_FOREIGN = MADE_FOR != os.environ.get("UIR_CPU", "")
+
 # What a name may hold: none of it may reach a terminal, a shell or a path as it is.
 HOSTILE = ['"quoted"', "*/ int x; /*", "a\nb\r", "??/", "back\\slash\\", "$(touch pwned)", "`touch pwned`", "\x1b[31mred",
            "../../up", "%s%n", "na\u00efve", "a=b", " ", "-o"]

@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 
 import layers
-from cli import (BAD_FILE, FAILED, KERNEL, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails, main, need_processes,
+from cli import (BAD_FILE, FAILED, IS_FOREIGN, KERNEL, MADE_FOR, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails, main, need_processes,
                  product_model, run, save, write_set)
 
 
@@ -394,10 +394,18 @@ def schedule_models(c):
                                  [("x", ["B", 4, 16, 16])], [("y", ["B", 4, 16, 16])], [("w", (4, 4, 3, 3))])}
 
 
+# Schedules are those that UIR_CPU asks for: what this machine does not run, the VM and the interpreter do.
+MADE = {"UIR_CPU": MADE_FOR}
+
+
+def made(*command):
+    return run(*command, env=MADE)
+
+
 def steps_of(model):
     """The kernel's name, its text after the schedule, and the comments above that."""
-    kernel, = re.findall(r"^func @(\w+)", run(OPT, model, "--after", "loop").out, re.M)
-    done = run(OPT, model, "--after", "schedule", "--kernel", kernel)
+    kernel, = re.findall(r"^func @(\w+)", made(OPT, model, "--after", "loop").out, re.M)
+    done = made(OPT, model, "--after", "schedule", "--kernel", kernel)
     expect(done.returncode == RAN, "a kernel's schedule", done)
     return kernel, done.out, "".join(re.findall(r"^#.*\n", done.out, re.M))
 
@@ -409,14 +417,32 @@ def edit(text, *edits):
     return text
 
 
+def few_rows(steps, size):
+    """How many rows the variant for few of them takes."""
+    return int(re.search(rf"require {size} <= (\d+)$", steps, re.M).group(1))
+
+
 def test_schedules_are_edited():
     """The steps that are printed make the kernel again, from the model and from texts of it; other steps another kernel,
     which computes the same."""
-    edits = {"product": ([("split b0_r2 of b0 by 512", "split b0_r2 of b0 by 256"), (r"528, 1\)", "272, 1)"),
-                          (r":\(512, (.*), 16384\)\)", r":(256, \1, 8192))")],
+    def halved(steps):
+        """The depth of the product's parts, and what lies side by side by it, halved; rows are padded by what they were."""
+        depth = int(re.search(r"split b0_r2 of b0 by (\d+)", steps).group(1))
+        row = int(re.search(r"set layout of rows to :\((\d+), 1\)", steps).group(1))
+        lines = int(re.search(rf":\({depth}, .*, (\d+)\)\)", steps).group(1))
+        return [(f"split b0_r2 of b0 by {depth}", f"split b0_r2 of b0 by {depth // 2}"),
+                (rf"\({row}, 1\)", f"({row - depth // 2}, 1)"),
+                (rf":\({depth}, (.*), {lines}\)\)", rf":({depth // 2}, \1, {lines // 2}))")]
+
+    def more_rows(steps):
+        """The variant for few rows, for six more."""
+        rows = few_rows(steps, "n0")
+        return [(rf"to {rows}\b", f"to {rows + 6}"), (rf"n0 <= {rows}\b", f"n0 <= {rows + 6}")]
+
+    edits = {"product": (halved,
                          [("(reorder b0_result_v0 of b0_result), (b0_result_v3_o of b0_result), (b0_result_v1_o of b0_result),",
                            r"\1, \3, \2,"), ("compute b0 at b0_result_v1_o of b0_result", "compute b0 at b0_result_v3_o of b0_result")]),
-             "siblings": ([("to 14", "to 20"), ("n0 <= 14", "n0 <= 20")],),
+             "siblings": (more_rows,),
              "attention": ([("by 256:", "by 128:"), (r"\(32, 8\)\):", "(32, 4)):")],)}
     sizes = {"product": ["n0=2", "n1=17", "n2=530", "n3=70"], "siblings": ["n0=17"], "attention": ["n0=2", "n1=7", "n2=300"]}
     with Case() as c:
@@ -425,21 +451,22 @@ def test_schedules_are_edited():
             kernel, printed, steps = steps_of(models[name])
             files = [models[name]]
             for stage in ("fusion", "loop"):
-                files.append(c.write(f"{stage}.txt", run(OPT, models[name], "--after", stage).stdout))
+                files.append(c.write(f"{stage}.txt", made(OPT, models[name], "--after", stage).stdout))
             for text in (steps, steps.replace("# ", ""), "#not a step\n" + steps + "\n## split nothing\n"):
                 for file in files:
-                    done = run(OPT, file, "--after", "schedule", "--kernel", kernel, "--schedule", c.write("steps.txt", text))
+                    done = made(OPT, file, "--after", "schedule", "--kernel", kernel, "--schedule", c.write("steps.txt", text))
                     expect(done.returncode == RAN and done.out == printed, f"{name}: the steps as they are printed", done)
             for row in rows:
+                row = row(steps) if callable(row) else row
                 text = c.write("steps.txt", edit(steps, *row))
-                done = run(OPT, models[name], "--after", "schedule", "--kernel", kernel, "--schedule", text)
+                done = made(OPT, models[name], "--after", "schedule", "--kernel", kernel, "--schedule", text)
                 expect(done.returncode == RAN and done.out != printed, f"{name}: another kernel by {row}", done)
-                for file, device in zip(files, ("cpu", "vm", "interpreter")):
+                for file, device in zip(files, ("vm" if IS_FOREIGN else "cpu", "vm", "interpreter")):
                     dims = [word for size in sizes[name] for word in ("--dim", size)]
-                    done = run(OPT, file, "--kernel", kernel, "--schedule", text, "--run", "--check", "--device", device, *dims)
+                    done = made(OPT, file, "--kernel", kernel, "--schedule", text, "--run", "--check", "--device", device, *dims)
                     expect(done.returncode == RAN and "in every bit" in done.out and "agrees with the loops" in done.out,
                            f"{name} on {device} by {row}", done)
-        done = run(OPT, models["product"], "--kernel", "k0_matmul", "--run", "--check", "--device", "vm")
+        done = made(OPT, models["product"], "--kernel", "k0_matmul", "--run", "--check", "--device", "vm")
         expect(done.returncode == RAN and "agrees with the loops" not in done.out, "without a schedule", done)
 
 
@@ -447,34 +474,36 @@ def test_schedules_are_refused():
     with Case() as c:
         models = schedule_models(c)
         kernel, _, steps = steps_of(models["product"])
+        rows, block = few_rows(steps, "n1"), re.search(r"tm = (\d+) cost", steps).group(1)
+        line = steps[:steps.index("# split b0_result_v3 of b0_result")].count("\n") + 1
         for words, edits in (
-                (["steps.txt:6:3: error: ", "expected a step", "spilt b0"], [("# split b0_result_v3 of b0_result by 128", "# spilt b0 by 128")]),
+                ([f"steps.txt:{line}:3: error: ", "expected a step", "spilt b0"], [(r"# split b0_result_v3 of b0_result by (\d+)", r"# spilt b0 by \1")]),
                 ([": error: ", "no block 'b9'"], [("use b0 as mma", "use b9 as mma")]),
                 (["steps.txt:", "share elements of s1"], [("mark b0_r2 of b0 as vectorised", "mark b0_r2 of b0 as parallel")]),
                 (["this is variant 2"], [("variant 2:", "variant 4:")]),
                 (["steps.txt:", "expected ':'"], [("variant 2:", "variant 2")]),
                 (["the first begins with `variant 1:`"], [("# variant 1:\n", "")]),
-                (["steps.txt: error: ", "igraph", "tm = 4480"], [("tm = 224 cost", "tm = 4480 cost")])):
+                (["steps.txt: error: ", "igraph", f"tm = {block}0"], [(f"tm = {block} cost", f"tm = {block}0 cost")])):
             text = c.write("steps.txt", edit(steps, *edits))
             for arguments in (["--after", "igraph"], ["--run"]):
                 fails(BAD_FILE, kernel if "variant" not in words[0] else "variant", *words,
-                      command=[OPT, models["product"], "--kernel", kernel, "--schedule", text, *arguments])
+                      env=MADE, command=[OPT, models["product"], "--kernel", kernel, "--schedule", text, *arguments])
         one = c.write("steps.txt", edit(steps, (r"# variant 2:\n(.*\n)*", "")))
-        done = run(OPT, models["product"], "--kernel", kernel, "--schedule", one, "--run", "--check", "--dim", "n1=14")
+        done = made(OPT, models["product"], "--kernel", kernel, "--schedule", one, "--run", "--check", "--dim", f"n1={rows}")
         expect(done.returncode == RAN, "a variant for few rows alone", done)
-        done = run(OPT, models["product"], "--kernel", kernel, "--schedule", one, "--run", "--dim", "n1=15")
-        expect(done.returncode == USAGE and "require n1 <= 14 does not hold" in done.err, "for more rows there is none", done)
+        done = made(OPT, models["product"], "--kernel", kernel, "--schedule", one, "--run", "--dim", f"n1={rows + 1}")
+        expect(done.returncode == USAGE and f"require n1 <= {rows} does not hold" in done.err, "for more rows there is none", done)
         other, _, windows = steps_of(models["convolution"])
-        done = run(OPT, models["convolution"], "--kernel", other, "--after", "schedule", "--schedule",
+        done = made(OPT, models["convolution"], "--kernel", other, "--after", "schedule", "--schedule",
                    c.write("other.txt", windows))
         expect(done.returncode == RAN and windows in done.out, "a convolution's steps, taken again", done)
-        text = c.write("text.txt", run(OPT, models["product"], "--after", "schedule").stdout)
+        text = c.write("text.txt", made(OPT, models["product"], "--after", "schedule").stdout)
         for words, arguments in ((["no kernel 'nosuch'", "there are: " + kernel], ["--kernel", "nosuch", "--run"]),
                                  (["--kernel NAME"], ["--run"]), (["--kernel NAME"], ["--after", "schedule"]),
                                  (["no schedule yet", "loop"], ["--kernel", kernel, "--after", "loop"])):
-            fails(USAGE, *words, command=[OPT, models["product"], "--schedule", one, *arguments])
-        fails(USAGE, "before the schedule", command=[OPT, text, "--kernel", kernel, "--schedule", one, "--run"])
-        fails(BAD_FILE, "absent", command=[OPT, models["product"], "--kernel", kernel, "--schedule", c.path("absent"), "--run"])
+            fails(USAGE, *words, env=MADE, command=[OPT, models["product"], "--schedule", one, *arguments])
+        fails(USAGE, "before the schedule", env=MADE, command=[OPT, text, "--kernel", kernel, "--schedule", one, "--run"])
+        fails(BAD_FILE, "absent", env=MADE, command=[OPT, models["product"], "--kernel", kernel, "--schedule", c.path("absent"), "--run"])
 
 
 def test_weights_are_elided():
