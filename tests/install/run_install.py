@@ -229,7 +229,7 @@ def test_script_run_builds_what_is_installed(tree):
     with open(os.path.join(ROOT, "script", "run"), encoding="utf-8") as f:
         targets = re.search(r'ninja -C "\$build" ([^;#]+);', f.read()).group(1).split()
     made = set(run("ninja", "-C", BUILD, "-t", "inputs", *targets).split("\n"))
-    made |= {output for target in targets for output in re.findall(r"^  ([^\s|]+)$", run("ninja", "-C", BUILD, "-t", "query", target), re.M)}
+    made |= {output for target in targets for output in re.findall(r"^ {4}([^\s|]+)$", run("ninja", "-C", BUILD, "-t", "query", target), re.M)}
     taken = set()
     for folder, folders, files in os.walk(BUILD):
         if "cmake_install.cmake" in files:
