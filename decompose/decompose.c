@@ -175,7 +175,8 @@ static bool has_shape_of(const uir_module *m, uir_value_id a, uir_value_id b) {
 
 uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target) {
     uir_decomposer *d = decomposer;
-    if (d->map[source.id].id && !has_shape_of(d->target, d->map[source.id], target)) d->varies[source.id] = true;
+    if (!d->first[source.id].id) d->first[source.id] = target;
+    d->varies[source.id] |= !has_shape_of(d->target, d->first[source.id], target);
     d->map[source.id] = target;
     UIR_TRY(carry_name(d, source, target));
     uir_type type;
@@ -435,12 +436,18 @@ static uir_status run(uir_decomposer *d) {
     uint32_t values = d->source->values.count + 1u;
     UIR_TRY_ALLOCATE(d->map, uir_arena_allocate_array(d->scratch, values, sizeof *d->map));
     UIR_TRY_ALLOCATE(d->poisoned, uir_arena_allocate_array(d->scratch, values, sizeof *d->poisoned));
+    UIR_TRY_ALLOCATE(d->first, uir_arena_allocate_array(d->scratch, values, sizeof *d->first));
     UIR_TRY_ALLOCATE(d->varies, uir_arena_allocate_array(d->scratch, values, sizeof *d->varies));
     d->forth = (uir_dim_translation){.from = d->source->dims, .to = d->target->dims};
     d->back = (uir_dim_translation){.from = d->target->dims, .to = d->source->dims};
     d->work_limit = 64ull * d->source->nodes.count + 10000;
     d->target->opset = d->source->opset;
     return decompose_main(d);
+}
+
+/* What was made for a branch alone, or for one that was given up, has no one shape either. */
+static bool varies(const uir_decomposer *d, uir_value_id source) {
+    return d->varies[source.id] || !d->map[source.id].id;
 }
 
 uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
@@ -453,7 +460,7 @@ uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir
     uir_decomposer d = {.source = source, .target = target, .diagnostics = diagnostics, .scratch = &scratch};
     uir_status status = run(&d);
     for (uint32_t i = 0; status == UIR_STATUS_OK && i < source->declared.count; i++)
-        source->declared.data[i].varies = d.varies[source->declared.data[i].value.id];
+        source->declared.data[i].varies = varies(&d, source->declared.data[i].value);
     for (uint32_t i = 0; i < d.evaluated.count; i++) uir_tensor_release(d.evaluated.data[i]);
     uir_arena_deinit(&scratch);
     if (status != UIR_STATUS_OK) {
