@@ -34,8 +34,9 @@ left_out = collections.Counter()
 np.seterr(all="ignore")
 warnings.simplefilter("ignore")
 
-# One node: its operands by place, which are None, data (symbolic dims at will) or parameters (constants at will).
-Case = collections.namedtuple("Case", "op operands parameters attributes")
+# One node: its operands by place, which are None, data (symbolic dims at will) or parameters (constants at will). Some are
+# expanded before, to a constant shape.
+Case = collections.namedtuple("Case", "op operands parameters attributes expanded", defaults=({},))
 
 
 class LeftOut(Exception):
@@ -255,6 +256,15 @@ def broadcast_case(r):
     return Case(op, [x, y], set(), {"direction": "LEFT"} if op == "BitShift" else {})
 
 
+def expanded_case(r):
+    """A product of what is the same along its rows, its columns or what is summed."""
+    m, k, n = (r.randint(1, 6) for _ in range(3))
+    batch = [r.randint(1, 3) for _ in range(r.randint(0, 2))]
+    whole = [batch + [m, k], batch + [k, n]]
+    own = [[1 if r.random() < 0.35 else d for d in s] for s in whole]
+    return Case("MatMul", [data(r, s) for s in own], set(), {}, dict(enumerate(whole)))
+
+
 # ---- pads ----
 def pad_case(r):
     """What is cut off goes first (decompose/rules_math_slice.c); the reference pads what is left."""
@@ -277,7 +287,7 @@ def pad_case(r):
 
 
 KINDS = {"slice": slice_case, "resize": resize_case, "range": range_case, "einsum": einsum_case,
-         "broadcast": broadcast_case, "pad": pad_case}
+         "broadcast": broadcast_case, "expanded": expanded_case, "pad": pad_case}
 
 
 # ---- models ----
@@ -285,11 +295,16 @@ def operand_name(case_index, place):
     return f"c{case_index}_{place}"
 
 
-def node_of(case, index):
-    names = [operand_name(index, p) if v is not None else "" for p, v in enumerate(case.operands)]
+def nodes_of(case, index, constants):
+    names, nodes = [operand_name(index, p) if v is not None else "" for p, v in enumerate(case.operands)], []
+    for place, shape in case.expanded.items():
+        name = names[place]
+        constants.append(numpy_helper.from_array(np.array(shape, np.int64), name + "_shape"))
+        nodes.append(helper.make_node("Expand", [name, name + "_shape"], [name + "_wide"], name=f"{name}_expand"))
+        names[place] = name + "_wide"
     while names and not names[-1]:
         names.pop()
-    return helper.make_node(case.op, names, [f"y{index}"], name=f"case{index}", **case.attributes)
+    return nodes + [helper.make_node(case.op, names, [f"y{index}"], name=f"case{index}", **case.attributes)]
 
 
 def model_of(parts, flavours):
@@ -297,7 +312,7 @@ def model_of(parts, flavours):
     nodes, inputs, constants, outputs, values = [], [], [], [], []
     for index, case, expected in parts:
         symbolic, fixed, frozen = flavours[index]
-        nodes.append(node_of(case, index))
+        nodes += nodes_of(case, index, constants)
         for place, value in enumerate(case.operands):
             if value is None:
                 continue
@@ -365,7 +380,7 @@ def describe(case, flavour):
     words = [f"{v.dtype}{list(v.shape)}" + (f"={v.tolist()}" if v.size < 9 and p in case.parameters else "")
              for p, v in enumerate(case.operands) if v is not None]
     how = ", ".join(w for w, on in zip(("named dims", "parameters constant", "inputs constant"), flavour) if on)
-    return f"{case.op} {case.attributes} of {'; '.join(words)} ({how})"
+    return f"{case.op} {case.attributes or str()}{case.expanded or str()} of {'; '.join(words)} ({how})"
 
 
 def try_all(folder, parts, flavours, device):
