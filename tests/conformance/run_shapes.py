@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random slices, resizes, ranges, einsums, pads, expansions and broadcasts of every order against onnx's reference evaluator.
 
-    run_shapes.py [--count N] [--seed S] [--devices interpreter,vm,cpu] [--of KIND,...] [--refusals]
+    run_shapes.py [--count N] [--seed S] [--devices interpreter,vm,cpu,ascend,...] [--of KIND,...]
 
 Each case is one node. Its dims are numbers or names (of which the run tells the extents, 0 and 1 among them), its
 parameters are constants or inputs, and of some cases all inputs are constants. Twenty cases make one model, which each
@@ -143,7 +143,8 @@ def resize_case(r):
                 raise LeftOut("an extent by a scale: the reference floors the product in f64, onnx's inference in f32")
             if int(np.floor(shape[a] * s)) == 0:
                 raise LeftOut("an extent by a scale is 0")
-    if transform == "pytorch_half_pixel" and (mode == "cubic" or scales is not None):
+    weighs = mode == "cubic" or "antialias" in attributes or "exclude_outside" in attributes
+    if transform == "pytorch_half_pixel" and (weighs or scales is not None):
         lengths = [sizes[i] if scales is None else int(shape[a] * scales[i]) for i, a in enumerate(axes)]
         if 1 in lengths or policy != "stretch":
             raise LeftOut("pytorch_half_pixel of one element: 0 by the standard's text, -0.5 in the reference")
@@ -370,8 +371,8 @@ def run(folder, parts, flavours, device):
         if expected is not None:
             onnx.save_tensor(numpy_helper.from_array(expected.copy(), f"y{index}"), f"{inputs}/output_{i}.pb")
     words = [os.path.join(BIN, "uir-run"), path, "--data", inputs, "--device", device, "--no-cache", "--quiet", "--strict"]
-    if device == "cpu":
-        words.append("--no-vm")
+    if device not in ("interpreter", "vm"):
+        words.append("--no-vm" if device.startswith("cpu") else "--interpret")
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     return done.returncode, done.stderr
 
