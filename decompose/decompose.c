@@ -167,8 +167,17 @@ uir_status uir_decomposer_mark_input(uir_decomposer *decomposer, uir_value_id in
     return UIR_STATUS_OK;
 }
 
+static bool has_shape_of(const uir_module *m, uir_value_id a, uir_value_id b) {
+    const uir_type *x = uir_value_type(m, a), *y = uir_value_type(m, b);
+    bool same = x->rank_known == y->rank_known && x->rank == y->rank;
+    for (uint32_t d = 0; same && x->rank_known && d < x->rank; d++) same = uir_dim_equal(x->dims[d], y->dims[d]);
+    return same;
+}
+
 uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target) {
     uir_decomposer *d = decomposer;
+    if (!d->first[source.id].id) d->first[source.id] = target;
+    d->varies[source.id] |= !has_shape_of(d->target, d->first[source.id], target);
     d->map[source.id] = target;
     UIR_TRY(carry_name(d, source, target));
     uir_type type;
@@ -456,12 +465,19 @@ static uir_status run(uir_decomposer *d) {
     uint32_t values = d->source->values.count + 1u;
     UIR_TRY_ALLOCATE(d->map, uir_arena_allocate_array(d->scratch, values, sizeof *d->map));
     UIR_TRY_ALLOCATE(d->poisoned, uir_arena_allocate_array(d->scratch, values, sizeof *d->poisoned));
+    UIR_TRY_ALLOCATE(d->first, uir_arena_allocate_array(d->scratch, values, sizeof *d->first));
+    UIR_TRY_ALLOCATE(d->varies, uir_arena_allocate_array(d->scratch, values, sizeof *d->varies));
     d->forth = (uir_dim_translation){.from = d->source->dims, .to = d->target->dims};
     d->back = (uir_dim_translation){.from = d->target->dims, .to = d->source->dims};
     d->work_limit = 64ull * d->source->nodes.count + 10000;
     d->target->opset = d->source->opset;
     UIR_TRY(uir_origins_begin(d->source, d->target));
     return decompose_main(d);
+}
+
+/* What was made for a branch alone, or for one that was given up, has no one shape either. */
+static bool varies(const uir_decomposer *d, uir_value_id source) {
+    return d->varies[source.id] || !d->map[source.id].id;
 }
 
 uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
@@ -473,6 +489,8 @@ uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir
     uir_arena_init(&scratch, allocator);
     uir_decomposer d = {.source = source, .target = target, .diagnostics = diagnostics, .scratch = &scratch};
     uir_status status = run(&d);
+    for (uint32_t i = 0; status == UIR_STATUS_OK && i < source->declared.count; i++)
+        source->declared.data[i].varies = varies(&d, source->declared.data[i].value);
     for (uint32_t i = 0; i < d.evaluated.count; i++) uir_tensor_release(d.evaluated.data[i]);
     uir_arena_deinit(&scratch);
     if (status != UIR_STATUS_OK) {

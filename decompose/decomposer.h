@@ -31,6 +31,8 @@ typedef struct uir_decomposer {
     uir_arena *scratch;
     uir_value_id *map; /* by source value; none: not made yet */
     bool *poisoned;    /* by source value */
+    uir_value_id *first; /* by source value: what it was made of first */
+    bool *varies;        /* by source value: it was made several times, with several shapes */
     uir_dim_translation forth, back;
     uint32_t evaluated_nodes;           /* nodes of the target below this have been looked at by uir_evaluate_pending */
     uir_vector(uir_tensor *) evaluated; /* by target value: what constant evaluation gave (owned), or NULL */

@@ -407,6 +407,7 @@ uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const Ui
     UIR_TRY(import_inputs(importer, graph, proto, &place, arena, info));
     UIR_TRY(uir_import_nodes(importer, graph, proto->node, proto->n_node));
     UIR_TRY(import_outputs(importer, graph, proto, &place, arena, info));
+    UIR_TRY(uir_import_declared(importer, proto));
     if (info) UIR_TRY(uir_import_keep(importer, graph, proto, arena, info));
     uir_import_leave(importer, saved);
     return UIR_STATUS_OK;

@@ -2,6 +2,7 @@
 #include "ir/build.h"
 #include "base/demand.h"
 #include "ir/infer.h"
+#include <stdio.h>
 #include <string.h>
 
 static bool failed(const uir_builder *builder) {
@@ -70,6 +71,20 @@ static uint32_t broadcast_dims(uir_builder *builder, const uir_value_id *values,
     return rank;
 }
 
+/* A result that is known to be empty is nothing to compute, and is left out with what it demands: that is asked apart. */
+static void demand_empty(uir_builder *builder, const uir_type *from, const uir_dim *dims, uint32_t rank) {
+    const uir_dim *own = from->dims;
+    uint32_t own_rank = from->rank_known ? from->rank : 0; /* building moves the array that it lies in */
+    char name[32];
+    for (uint32_t d = 0; own_rank <= rank && d < own_rank; d++) {
+        int64_t extent;
+        uir_dim to = dims[rank - own_rank + d];
+        if (!uir_dim_is_const(builder->module->dims, to, &extent) || extent) continue;
+        snprintf(name, sizeof name, "dim %u of operand 0", d);
+        uir_build_check(builder, name, own[d], UIR_RELATION_EQ, true, "that of the result", to);
+    }
+}
+
 uir_value_id uir_build_broadcast(uir_builder *builder, uir_value_id a, const uir_dim *dims, uint32_t rank) {
     if (failed(builder)) return (uir_value_id){0};
     const uir_type *type = type_of(builder, a);
@@ -81,6 +96,7 @@ uir_value_id uir_build_broadcast(uir_builder *builder, uir_value_id a, const uir
         same = uir_dim_is_const(builder->module->dims, dims[d], &extent) && extent == 1;
     }
     if (same) return uir_build_reshape(builder, a, dims, rank); /* only extents of 1 are added */
+    demand_empty(builder, type, dims, rank);
     uir_attribute attribute = uir_attribute_dims(builder, "dims", dims, rank);
     return build(builder, UIR_OP_BROADCAST, &a, 1, &attribute, 1);
 }

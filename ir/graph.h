@@ -188,6 +188,13 @@ typedef struct uir_graph_info {
     uir_vector(uir_node_id) nodes;
 } uir_graph_info;
 
+/* What a file says of a value that a node makes; a dim of which it says nothing is none. */
+typedef struct uir_declaration {
+    uir_value_id value;
+    uir_type type;
+    bool varies; /* what follows it is made several times, and its shape is not always the same */
+} uir_declaration;
+
 typedef struct uir_module {
     uir_arena arena;
     const uir_allocator *allocator; /* points at arena.allocator */
@@ -197,6 +204,7 @@ typedef struct uir_module {
     uir_vector(uir_graph_info) graphs; /* [0] unused */
     uir_vector(uir_node_info) nodes;   /* [0] unused */
     uir_vector(uir_value_info) values; /* [0] unused */
+    uir_vector(uir_declaration) declared; /* of a file's ops; in no text */
     uir_graph_id main;
     int opset;        /* of ai.onnx, as imported */
     const char *file; /* the text that it was read from; else NULL */

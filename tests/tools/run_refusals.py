@@ -302,5 +302,76 @@ def test_sizes_in_bodies():
             m.refuses("the node", f"b is {rows} and must be 3, as a", z=floats(rows, 2))
 
 
+# ---- what the file declares of values that nodes make ----
+def declaring(c, name, made, **declared):
+    """A model x -> h -> y that declares h and y as said; h has the type `made`."""
+    nodes = [helper.make_node("Cast", ["x"], ["h"], name="the node", to=made), helper.make_node("Neg", ["h"], ["y"], name="next")]
+    model = make_model(nodes, [value("x", ["n", 3])], [declared.get("y") or helper.make_empty_tensor_value_info("y")])
+    if "h" in declared:
+        model.graph.value_info.append(declared["h"])
+    return save(model, c.path(name + ".onnx"))
+
+
+def programs(c, path):
+    return {"interpreter": [RUN, path, "--device", "interpreter"], "vm": [RUN, path, "--device", "vm"],
+            "pack": [PACK, path, "-o", c.path("d.uir"), "--no-native"], "opt": [OPT, path, "--after", "primitives", "-o", c.path("t")]}
+
+
+def test_declared_types_are_those_of_nodes():
+    for name, words, declared in (
+            ("h", "'h' is declared i64, and the node makes f32[n, 3]", {"h": value("h", None, TensorProto.INT64)}),
+            ("y", "'y' is declared f64[n, 3], and the node makes f32[n, 3]", {"y": value("y", ["n", 3], TensorProto.DOUBLE)}),
+            ("list", "'h' is declared a list of f32, and the node makes f32[n, 3]",
+             {"h": helper.make_tensor_sequence_value_info("h", TensorProto.FLOAT, None)})):
+        with Case() as c:
+            path = declaring(c, name, TensorProto.FLOAT, **declared)
+            for command in programs(c, path).values():
+                fails(BAD_FILE, "next" if name == "y" else "the node", words, command=command)
+
+
+def test_declared_shapes_are_held_against_nodes():
+    for words, declared in (
+            ("'h' is declared f32[n, 4], and the node makes f32[n, 3]", {"h": value("h", ["n", 4])}),
+            ("'h' is declared f32[?, 3, ?], and the node makes f32[n, 3]", {"h": value("h", [None, 3, "other"])}),
+            ("'h' is declared f32[], and the node makes f32[n, 3]", {"h": value("h", [])}),
+            ("'y' is declared f32[2, 4], and the node makes f32[n, 3]", {"y": value("y", [2, 4])})):
+        with Case() as c:
+            path = declaring(c, "shape", TensorProto.FLOAT, **declared)
+            for program, command in programs(c, path).items():
+                done = run(*command)
+                expect(done.returncode == RAN and "warning" in done.err and words in done.err, f"{program}: no warning of {words}", done)
+                fails(BAD_FILE, words, command=[*command, "--strict"])
+    for declared in ({"h": value("h", ["n", 3]), "y": value("y", ["m", 3])}, {"h": value("h", ["n", "three"])},
+                     {"h": value("h", [7, 3])}, {"h": value("h", None), "y": value("y", None)}):
+        with Case() as c:
+            path = declaring(c, "right", TensorProto.FLOAT, **declared)
+            for command in programs(c, path).values():
+                done = run(*command, "--strict")
+                expect(done.returncode == RAN and "declared" not in done.err, f"{declared} is no contradiction", done)
+
+
+def test_many_contradictions_are_counted():
+    with Case() as c:
+        nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"], name=f"n{i}") for i in range(20)]
+        model = make_model(nodes, [value("v0", ["n", 3])], [helper.make_empty_tensor_value_info("v20")])
+        model.graph.value_info.extend(value(f"v{i + 1}", ["n", 5]) for i in range(19))
+        done = run(RUN, save(model, c.path("m.onnx")), "--device", "interpreter")
+        expect(done.returncode == RAN and done.err.count("is declared") == 8 and "11 more declared shapes" in done.err, "not 8 and 11", done)
+
+
+def test_branches_that_are_not_made_declare_nothing():
+    """Of two branches of different ranks what follows is made twice: its one declaration is of one of them."""
+    then = helper.make_graph([helper.make_node("Squeeze", ["x", "last"], ["a"])], "then", [], [helper.make_empty_tensor_value_info("a")])
+    other = helper.make_graph([helper.make_node("Identity", ["x"], ["b"])], "else", [], [helper.make_empty_tensor_value_info("b")])
+    with Case() as c:
+        nodes = [helper.make_node("If", ["c"], ["h"], then_branch=then, else_branch=other), helper.make_node("Neg", ["h"], ["y"])]
+        model = make_model(nodes, [value("x", ["n", 1]), value("c", [], TensorProto.BOOL)], [helper.make_empty_tensor_value_info("y")],
+                           [numpy_helper.from_array(integers(-1), "last")])
+        model.graph.value_info.append(value("y", ["n"]))
+        model.graph.value_info.append(value("h", ["n"]))
+        done = run(RUN, save(model, c.path("m.onnx")), "--device", "interpreter", "--strict")
+        expect(done.returncode == RAN and "declared" not in done.err, "one branch's rank is the other's", done)
+
+
 if __name__ == "__main__":
     sys.exit(main(globals()))
