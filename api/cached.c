@@ -104,7 +104,8 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
     const uir_onnx_source source = {
-        .path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
+        .path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep,
+        .overrides = &cached->overrides};
     const uir_compile_call read = {.diagnostics = &call->diagnostics};
     uir_compile_init(&from->compile, &source, NULL, &model->allocator, &model->arena);
     status = uir_compile_run(&from->compile, UIR_STAGE_CLEANED, &read);
@@ -320,12 +321,20 @@ static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identi
 }
 
 /* What decides the package, for as long as the model lives. */
-static uir_status copy_keep(uir_model *model, const uir_model_options *options, uir_model_cached *cached) {
+static uir_status copy_names(uir_model *model, const char *const *given, size_t count, const char *const **out_names) {
     const char **names;
-    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&model->arena, options->keep_count + 1, sizeof *names));
-    for (size_t i = 0; i < options->keep_count; i++)
-        UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, options->keep[i], strlen(options->keep[i])));
-    cached->keep = (uir_onnx_keep){options->keep_all, names, options->keep_count};
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&model->arena, count + 1, sizeof *names));
+    for (size_t i = 0; i < count; i++)
+        UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, given[i], strlen(given[i])));
+    *out_names = names;
+    return UIR_STATUS_OK;
+}
+
+static uir_status copy_names_of_options(uir_model *model, const uir_model_options *options, uir_model_cached *cached) {
+    cached->keep = (uir_onnx_keep){options->keep_all, NULL, options->keep_count};
+    UIR_TRY(copy_names(model, options->keep, options->keep_count, &cached->keep.names));
+    cached->overrides.count = options->override_count;
+    UIR_TRY(copy_names(model, options->overrides, options->override_count, &cached->overrides.names));
     cached->no_map = options->no_map;
     return UIR_STATUS_OK;
 }
@@ -342,7 +351,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     if (options->external_data)
         UIR_TRY_ALLOCATE(code->cached.external_data,
                          uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
-    if (options) UIR_TRY(copy_keep(model, options, &code->cached));
+    if (options) UIR_TRY(copy_names_of_options(model, options, &code->cached));
     uir_text_init(&files, &model->allocator);
     uir_status status = uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;

@@ -12,6 +12,7 @@ typedef struct uir_model_cached {
     const char *path;          /* of the model; NULL: it is not one that the cache can know */
     const char *external_data; /* the folder named for it; NULL: none */
     uir_onnx_keep keep;        /* outputs besides the model's own */
+    uir_onnx_overrides overrides;
     bool no_map;
     uir_text config;  /* what decides the package besides the model's files */
     uir_text stamp;   /* of the model's file; empty: it changed too lately */

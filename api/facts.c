@@ -71,6 +71,8 @@ static const list_row lists[] = {
     LIST(ops, uir_facts_op, 3, TEXT(uir_facts_op, domain), TEXT(uir_facts_op, name), NUMBER(uir_facts_op, count)),
     LIST(outputs, uir_facts_output, 4, TEXT(uir_facts_output, node), TEXT(uir_facts_output, op),
          NUMBER(uir_facts_output, place), NUMBER(uir_facts_output, is_kept)),
+    LIST(defaults, uir_facts_default, 3, TEXT(uir_facts_default, name), NUMBER(uir_facts_default, place),
+         NUMBER(uir_facts_default, is_overridden)),
     LIST(keys, uir_facts_key, 2, NUMBER(uir_facts_key, output), TEXT(uir_facts_key, key)),
 };
 enum { LIST_COUNT = sizeof lists / sizeof *lists };

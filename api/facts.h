@@ -22,6 +22,10 @@ typedef struct uir_facts_output {
     const char *node, *op;
     int64_t place, is_kept;
 } uir_facts_output;
+typedef struct uir_facts_default {
+    const char *name;
+    int64_t place, is_overridden;
+} uir_facts_default;
 typedef struct uir_facts_key {
     int64_t output;
     const char *key;
@@ -52,6 +56,10 @@ typedef struct uir_facts {
         uir_facts_output *data;
         uint32_t count;
     } outputs;
+    struct {
+        uir_facts_default *data;
+        uint32_t count;
+    } defaults; /* inputs that have one, in the file's order */
     struct {
         uir_facts_key *data;
         uint32_t count;

@@ -428,11 +428,14 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     uir_model_options taken;
     uir_debug_options debug;
     uir_onnx_keep keep;
+    uir_onnx_overrides overrides;
     *out_model = NULL;
     uir_call_begin(&call, context);
     uir_status status = take_options(&call, options, &taken, &debug);
     keep = (uir_onnx_keep){taken.keep_all, taken.keep, taken.keep_count};
+    overrides = (uir_onnx_overrides){taken.overrides, taken.override_count};
     source->keep = &keep;
+    source->overrides = &overrides;
     source->external_data = taken.external_data;
     source->no_map = taken.no_map;
     if (status == UIR_STATUS_OK) status = uir_model_create(&call, &compiled_model, taken.limits, out_model);

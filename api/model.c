@@ -226,6 +226,14 @@ uir_status uir_model_get_metadata_at(const uir_model *model, size_t index, uir_m
     return ANSWER(model, uir_metadata, &given, out_metadata);
 }
 
+uir_status uir_model_get_default(const uir_model *model, size_t index, uir_default *out_default) {
+    if (index >= model->facts.defaults.count) return UIR_STATUS_NOT_FOUND;
+    const uir_facts_default *row = &model->facts.defaults.data[index];
+    const uir_default found = {
+        .name = row->name, .place = (uint32_t)row->place, .is_overridden = row->is_overridden != 0};
+    return ANSWER(model, uir_default, &found, out_default);
+}
+
 uir_status uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker) {
     uir_output_maker maker = {.node = "", .op = ""};
     if (index >= model->output_count) return UIR_STATUS_NOT_FOUND;

@@ -225,10 +225,12 @@ static uir_status make_kernels(packing *k) {
 
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     uir_diagnostics *diagnostics = &k->call->diagnostics;
-    uir_onnx_source source = {
-        .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
-    uir_compile_options options = {
-        .device = k->devices[0], .exact = k->options->exact, .strict = uir_api_is_strict(k->options->strict)};
+    const uir_onnx_overrides overrides = {k->options->overrides, k->options->override_count};
+    uir_onnx_source source = {.path = model_path,
+                              .external_data = k->options->external_data,
+                              .no_map = k->options->no_map,
+                              .overrides = &overrides};
+    uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact, .strict = uir_api_is_strict(k->options->strict)};
     const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)};
     UIR_TRY(uir_precision_find(k->options->precision, diagnostics, &options.precision));
     uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);

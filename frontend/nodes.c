@@ -283,10 +283,30 @@ static uir_status add_initializer(uir_importer *importer, uir_bytes bytes, uir_s
     return uir_import_bind(importer, name, value, place);
 }
 
-static uir_status import_initializers(uir_importer *importer, const UirOnnx__GraphProto *proto,
+/* Whether the caller replaces what is called so. */
+static bool is_overridden(const uir_importer *importer, uir_bytes name) {
+    const uir_onnx_overrides *overrides = importer->source->overrides;
+    for (size_t i = 0; overrides && i < overrides->count; i++)
+        if (uir_bytes_equal(name, (uir_bytes){overrides->names[i], strlen(overrides->names[i])})) return true;
+    return false;
+}
+
+static bool is_input(const UirOnnx__GraphProto *proto, uir_bytes name) {
+    for (size_t i = 0; i < proto->n_input; i++)
+        if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->input[i], name))) return true;
+    return false;
+}
+
+/* Of the main graph: not imported, since it stays an input. */
+static bool is_replaced(const uir_importer *importer, const UirOnnx__GraphProto *proto, bool is_main, uir_bytes name) {
+    return is_main && is_overridden(importer, name) && is_input(proto, name);
+}
+
+static uir_status import_initializers(uir_importer *importer, const UirOnnx__GraphProto *proto, bool is_main,
                                       const uir_location *place) {
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const UirOnnx__TensorProto *t = proto->initializer[i];
+        if (is_replaced(importer, proto, is_main, UIR_PROTO_BYTES(t, name))) continue;
         uir_tensor *tensor = NULL;
         UIR_TRY(uir_import_spend(importer, 1 + (t->has_raw_data ? uir_proto_raw_span(t).length / 64 : 0)));
         uir_status read = uir_tensor_from_proto(&importer->tensors, place, t, &tensor);
@@ -296,6 +316,7 @@ static uir_status import_initializers(uir_importer *importer, const UirOnnx__Gra
         const UirOnnx__SparseTensorProto *t = proto->sparse_initializer[i];
         uir_tensor *tensor = NULL;
         uir_bytes name = t->values ? UIR_PROTO_BYTES(t->values, name) : (uir_bytes){0};
+        if (is_replaced(importer, proto, is_main, name)) continue;
         UIR_TRY(uir_import_spend(importer, 1 + UIR_IMPORT_MAX_INLINED_WORK / 100));
         uir_status read = uir_tensor_from_sparse_proto(&importer->tensors, place, t, &tensor);
         UIR_TRY(add_initializer(importer, name, read, tensor, place));
@@ -321,11 +342,72 @@ static uir_status check_default(uir_importer *importer, uir_value_id value, cons
     return UIR_STATUS_OK;
 }
 
+/* The type of an input whose default the caller replaces: as declared, else as the default's. */
+static uir_status complete_type(uir_importer *importer, const UirOnnx__GraphProto *proto, uir_bytes name, uir_type *type) {
+    const UirOnnx__TensorProto *t = NULL;
+    for (size_t i = 0; i < proto->n_initializer && !t; i++)
+        if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->initializer[i], name))) t = proto->initializer[i];
+    if (!t || type->kind != UIR_VALUE_TENSOR) return UIR_STATUS_OK;
+    if (type->dtype == UIR_DTYPE_NONE && uir_dtype_is_valid(t->data_type)) type->dtype = (uir_dtype)t->data_type;
+    if (type->rank_known || t->n_dims > UIR_MAX_RANK) return UIR_STATUS_OK;
+    uir_dim *dims;
+    UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(&importer->module->arena, t->n_dims + 1, sizeof *dims));
+    for (size_t d = 0; d < t->n_dims; d++) {
+        dims[d] = uir_dim_const(importer->module->dims, t->dims[d]);
+        if (!dims[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    type->rank_known = true;
+    type->rank = (uint32_t)t->n_dims;
+    type->dims = dims;
+    return UIR_STATUS_OK;
+}
+
+static bool is_initializer(const UirOnnx__GraphProto *proto, uir_bytes name) {
+    for (size_t i = 0; i < proto->n_initializer; i++)
+        if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->initializer[i], name))) return true;
+    for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+        const UirOnnx__TensorProto *values = proto->sparse_initializer[i]->values;
+        if (values && uir_bytes_equal(name, UIR_PROTO_BYTES(values, name))) return true;
+    }
+    return false;
+}
+
+static uir_status add_default(uir_importer *importer, uir_name name, uint32_t place, bool overridden, uir_arena *arena,
+                              uir_onnx_default *out_default) {
+    out_default->place = place;
+    out_default->is_overridden = overridden;
+    return uir_import_text(importer, uir_import_bytes(importer, name), arena, &out_default->name);
+}
+
+/* What is to be overridden is an input with a default, or an input anyway. */
+static uir_status check_overrides(uir_importer *importer, const UirOnnx__GraphProto *proto, const uir_location *place) {
+    const uir_onnx_overrides *overrides = importer->source->overrides;
+    for (size_t i = 0; overrides && i < overrides->count; i++) {
+        uir_name name;
+        uir_bytes bytes = {overrides->names[i], strlen(overrides->names[i])};
+        if (is_input(proto, bytes)) continue;
+        UIR_TRY(uir_import_name(importer, bytes, &name));
+        const uir_import_binding *binding = name.id ? &importer->bindings.data[name.id] : NULL;
+        bool known = binding && binding->bound && binding->scope == importer->scope;
+        return uir_error_hint(importer->diagnostics, UIR_STATUS_INVALID_ARGUMENT, place,
+                              "--info lists the inputs and those that have a default",
+                              known ? "'%.*s' cannot be overridden: it is a constant, and the file does not list it as an input"
+                                    : "'%.*s' cannot be overridden: the model has no such input",
+                              UIR_BYTES_FORMAT(bytes));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                                 const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
     const char **names = NULL;
-    uint32_t count = 0;
-    if (info) UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *names));
+    uir_onnx_default *defaults = NULL;
+    uint32_t count = 0, default_count = 0;
+    if (info) {
+        UIR_TRY(check_overrides(importer, proto, place));
+        UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *names));
+        UIR_TRY_ALLOCATE(defaults, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *defaults));
+    }
     for (size_t i = 0; i < proto->n_input; i++) {
         uir_type type;
         uir_name name;
@@ -343,7 +425,13 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         if (binding->bound && binding->scope == importer->scope &&
             uir_value_info_get(importer->module, binding->value)->constant) {
             UIR_TRY(check_default(importer, binding->value, &type, name, info != NULL, place));
+            if (info) UIR_TRY(add_default(importer, name, (uint32_t)i, false, arena, &defaults[default_count++]));
             continue;
+        }
+        if (info && is_overridden(importer, uir_import_bytes(importer, name)) &&
+            is_initializer(proto, uir_import_bytes(importer, name))) {
+            UIR_TRY(complete_type(importer, proto, uir_import_bytes(importer, name), &type));
+            UIR_TRY(add_default(importer, name, (uint32_t)i, true, arena, &defaults[default_count++]));
         }
         if (info && supported && type.dtype == UIR_DTYPE_NONE) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
@@ -355,7 +443,11 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         UIR_TRY(uir_graph_add_input(importer->module, graph, value));
         if (info) UIR_TRY(uir_import_text(importer, uir_import_bytes(importer, name), arena, &names[count++]));
     }
-    if (info) info->input_names = names;
+    if (info) {
+        info->input_names = names;
+        info->defaults = defaults;
+        info->default_count = default_count;
+    }
     return UIR_STATUS_OK;
 }
 
@@ -403,7 +495,7 @@ uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const Ui
     uir_location place = {.file = importer->file};
     UIR_TRY(uir_import_spend(importer, 1 + proto->n_input + proto->n_output));
     uir_import_scope saved = uir_import_enter(importer, false);
-    UIR_TRY(import_initializers(importer, proto, &place));
+    UIR_TRY(import_initializers(importer, proto, info != NULL, &place));
     UIR_TRY(import_inputs(importer, graph, proto, &place, arena, info));
     UIR_TRY(uir_import_nodes(importer, graph, proto->node, proto->n_node));
     UIR_TRY(import_outputs(importer, graph, proto, &place, arena, info));

@@ -15,9 +15,10 @@ typedef struct tiff_stream {
 
 /* ---- the bytes as a file ---- */
 
+/* Never -1: what libtiff 4.5 clears behind the bytes that it got begins that many before its buffer. */
 static tmsize_t read_bytes(thandle_t handle, void *buffer, tmsize_t size) {
     tiff_stream *stream = handle;
-    if (size < 0 || stream->at > stream->source->size || uir_image_stops(stream->source)) return -1;
+    if (size < 0 || stream->at > stream->source->size || uir_image_stops(stream->source)) return 0;
     uint64_t left = stream->source->size - stream->at, given = (uint64_t)size < left ? (uint64_t)size : left;
     memcpy(buffer, stream->source->data + stream->at, given);
     stream->at += given;

@@ -78,6 +78,8 @@ typedef struct uir_model_check_options {
     bool exact;               /* as for loading */
     const char *precision;    /* likewise; the stage that rounds is held to what its half type may differ by */
     bool strict;              /* as for loading */
+    const char *const *overrides; /* likewise */
+    size_t override_count;
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
@@ -115,6 +117,8 @@ typedef struct uir_model_tune_options {
     const uir_limits *limits; /* of each load and each run */
     bool exact;               /* as for loading */
     const char *precision;    /* likewise */
+    const char *const *overrides; /* likewise */
+    size_t override_count;
 } uir_model_tune_options;
 typedef struct uir_tune_result {
     size_t struct_size;

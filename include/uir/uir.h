@@ -380,6 +380,12 @@ typedef struct uir_model_options {
      * Results beyond f16's 65504 become infinite where they are multiplied next. uir_model_info says what came of it. */
     const char *precision;
     bool strict; /* contradictions of declared shapes and faults of the compiler are errors; else warnings */
+    /* Inputs that have a default in the file (ONNX: an initializer of an input's name) are constants of the model, which
+     * its kernels are made for: all weights of files of IR versions before 4 are such. Those named here are inputs
+     * instead, at their place among the others in the file's order, and have no default then. Other inputs' names
+     * change nothing; INVALID_ARGUMENT for what is no input. uir_model_get_default lists them. */
+    const char *const *overrides;
+    size_t override_count;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -448,6 +454,8 @@ typedef struct uir_package_write_options {
     bool exact;        /* as in uir_model_options */
     const char *precision; /* likewise, of the first device */
     bool strict;           /* contradictions of declared shapes are errors, as faults of the compiler always are here */
+    const char *const *overrides; /* as in uir_model_options: a package's inputs are what they are */
+    size_t override_count;
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -561,6 +569,14 @@ typedef struct uir_output_maker {
 } uir_output_maker;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output_maker(const uir_model *model, size_t index,
                                                               uir_output_maker *out_maker);
+/* The inputs that have a default in the file, in its order; NOT_FOUND, without a message, past the last. */
+typedef struct uir_default {
+    size_t struct_size;
+    const char *name;   /* lives as long as the model */
+    uint32_t place;     /* among all inputs that the file lists, those with a default too, from 0 */
+    bool is_overridden; /* it is an input of this model; else a constant of it, and an input where `overrides` name it */
+} uir_default;
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_default(const uir_model *model, size_t index, uir_default *out_default);
 /* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every
  * other free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,

@@ -9,12 +9,13 @@ import json
 import os
 import pty
 import re
-import shutil
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -417,6 +418,46 @@ def test_data_folders():
         expect(run(INTERPRET, constant, "--data", folder(output_0_npy=x)).returncode == RAN, "a model without inputs")
         expect(run(INTERPRET, constant, "--data", c.path("empty")).returncode == RAN, "a folder of none of its inputs")
         fails(BAD_FILE, "no data", "'a.npy'", command=[INTERPRET, constant, "--data", folder(a_npy=x)])
+
+
+def test_inputs_with_a_default():
+    """Constants of a model unless something gives them: by name, by number, by --override; in packages by uir-pack."""
+    with Case() as c:
+        x = np.arange(2, dtype=np.float32)
+        graph = [helper.make_node("Sub", ["x", "w"], ["s"]), helper.make_node("Add", ["s", "v"], ["y"])]
+        m = save(make_model(graph, [value("w", [2]), value("x", ["n"]), value("v", [2])], [value("y", None)],
+                            [numpy_helper.from_array(x + 5, "w"), numpy_helper.from_array(x * 0, "v")]),
+                 c.path("defaults.onnx"))
+        files = {name: c.path(name + ".npy") for name in "wxv"}
+        for name, array in (("w", x + 1), ("x", x * 3), ("v", x + 100)):
+            np.save(files[name], array)
+
+        def gives(y, *words, command=(INTERPRET, m)):
+            done = run(*command, *words, "--quiet", "--save", c.path("s"), "--format", "npy")
+            expect(done.returncode == RAN and np.array_equal(np.load(c.path("s", "y.npy")), y), f"{words}", done)
+
+        def folder(names):
+            path = tempfile.mkdtemp(dir=c.path(""))
+            for number, name in names.items():
+                shutil.copy(files[name], os.path.join(path, f"input_{number}.npy"))
+            return path
+
+        plain, w_given, both = x * 3 - x - 5, x * 3 - x - 1, x * 3 - x - 1 + x + 100
+        gives(plain, "--input", "x=" + files["x"])
+        gives(plain, "--data", folder({0: "x"}))
+        gives(w_given, "--input", "x=" + files["x"], "--input", "w=" + files["w"])
+        gives(w_given, "--data", folder({0: "w", 1: "x"}))
+        gives(both, "--data", folder({0: "w", 1: "x", 2: "v"}))
+        gives(w_given, "--override", "w", "--input", "x=" + files["x"], "--input", "w=" + files["w"])
+        fails(BAD_FILE, "no input_0", command=[INTERPRET, m, "--data", folder({1: "x"}), "--override", "w"])
+        done = run(INTERPRET, m, "--override", "q")
+        expect(done.returncode != RAN and "'q' cannot be overridden" in done.err, "no such input", done)
+        done = run(INTERPRET, m, "--info")
+        expect(re.search(r"^defaults +w, v$", done.out, re.M), "--info lists them", done)
+        package = c.path("m.uir")
+        expect(run(PACK, m, "--override", "w", "--no-native", "-o", package).returncode == RAN, "uir-pack --override")
+        gives(w_given, "--data", folder({0: "w", 1: "x"}), command=[RUN_PACKAGE, package])
+        fails(BAD_FILE, "input_2", "'v'", command=[RUN_PACKAGE, package, "--data", folder({0: "w", 1: "x", 2: "v"})])
 
 
 def test_archives_of_inputs():

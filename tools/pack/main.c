@@ -126,7 +126,9 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .cache = options->cache,
                                        .exact = options->exact,
                                        .precision = options->precision,
-                                       .strict = options->strict};
+                                       .strict = options->strict,
+                                       .overrides = options->overrides.items,
+                                       .override_count = options->overrides.count};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

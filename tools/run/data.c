@@ -137,6 +137,88 @@ uir_status case_folders(const run_options *options, const uir_model *model, char
     return UIR_STATUS_OK;
 }
 
+/* ---- inputs with a default ---- */
+
+/* How many numbers of a kind a folder's files have: one more than the greatest. */
+static size_t count_numbered(const char *folder, const char *kind) {
+    size_t count = 0, index;
+    DIR *directory = opendir(folder);
+    for (struct dirent *e; directory && (e = readdir(directory));)
+        if (read_numbered(e->d_name, kind, &index) && index >= count) count = index + 1;
+    if (directory) closedir(directory);
+    return count;
+}
+
+static size_t count_defaults(const uir_model *model) {
+    size_t count = 0;
+    uir_default d;
+    while (query_default(model, count, &d)) count++;
+    return count;
+}
+
+/* The default at that place among all inputs that the model's file lists. */
+static bool find_default(const uir_model *model, size_t place, uir_default *out_default) {
+    for (size_t i = 0; query_default(model, i, out_default); i++)
+        if (out_default->place == place) return true;
+    return false;
+}
+
+/* All inputs that the file lists: those of the model, and defaults that are constants of it. */
+static size_t count_listed(const uir_model *model) {
+    size_t count = uir_model_input_count(model);
+    uir_default d;
+    for (size_t i = 0; query_default(model, i, &d); i++) count += !d.is_overridden;
+    return count;
+}
+
+/* A folder with files beyond the model's inputs has them by the places of all inputs that the file lists. */
+static bool is_by_place(const uir_model *model, const char *folder) {
+    return count_defaults(model) && count_numbered(folder, "input") > uir_model_input_count(model);
+}
+
+/* The place of input `index` among all that the file lists. */
+static size_t place_of(const uir_model *model, size_t index) {
+    uir_default d;
+    size_t place = 0;
+    for (;; place++) {
+        if (find_default(model, place, &d) && !d.is_overridden) continue;
+        if (!index--) return place;
+    }
+}
+
+static bool has_numbered(const char *folder, const char *kind, size_t wanted) {
+    size_t index;
+    bool found = false;
+    DIR *directory = opendir(folder);
+    for (struct dirent *e; directory && !found && (e = readdir(directory));)
+        found = read_numbered(e->d_name, kind, &index) && index == wanted;
+    if (directory) closedir(directory);
+    return found;
+}
+
+static bool is_named(const run_options *options, const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < options->inputs.count; i++)
+        if (!strncmp(options->inputs.items[i], name, length) && options->inputs.items[i][length] == '=') return true;
+    return false;
+}
+
+size_t case_find_overrides(const uir_model *model, const run_options *options, const char **out_names, size_t capacity) {
+    char **folders = NULL;
+    size_t count = 0, folder_count = 0;
+    uir_default d;
+    if (!count_defaults(model)) return 0;
+    bool asked = case_folders(options, model, &folders, &folder_count) == UIR_STATUS_OK && folder_count;
+    bool by_place = asked && is_by_place(model, folders[0]) &&
+                    count_numbered(folders[0], "input") <= count_listed(model);
+    for (size_t i = 0; query_default(model, i, &d) && count < capacity; i++)
+        if (!d.is_overridden && (is_named(options, d.name) || (by_place && has_numbered(folders[0], "input", d.place))))
+            out_names[count++] = d.name;
+    for (size_t i = 0; i < folder_count; i++) free(folders[i]);
+    free(folders);
+    return count;
+}
+
 /* ---- tolerance ---- */
 #ifdef PROGRAM_COMPARES
 /* What was rounded to a half type may differ by as much as its numbers do, whatever is stated for f32. */
@@ -485,18 +567,28 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         if (status != UIR_STATUS_OK) return status;
         c->sources[i] = SOURCE_FILE;
     }
-    if (c->folder) status = check_numbered(c->folder, "input", c->input_count);
+    bool by_place = c->folder && is_by_place(model, c->folder);
+    if (c->folder) status = check_numbered(c->folder, "input", by_place ? count_listed(model) : c->input_count);
+    uir_default constant;
+    for (size_t i = 0; by_place && status == UIR_STATUS_OK && query_default(model, i, &constant); i++) {
+        if (constant.is_overridden || !has_numbered(c->folder, "input", constant.place)) continue;
+        complain("--override NAME makes it an input of the run; of a package, uir-pack --override",
+                 "'%s': there is an input_%u for '%s', which is a constant here", c->folder, constant.place,
+                 constant.name);
+        status = UIR_STATUS_BAD_DATA;
+    }
     if (status == UIR_STATUS_OK && c->folder) status = check_numbered(c->folder, "output", c->output_count);
     if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->inputs[i]) continue;
         uir_port port = query_input(model, i);
         c->sources[i] = SOURCE_DATA;
-        status = c->folder ? load_numbered(context, c->folder, "input", i, &port, &c->inputs[i]) : UIR_STATUS_OK;
+        size_t number = by_place ? place_of(model, i) : i;
+        status = c->folder ? load_numbered(context, c->folder, "input", number, &port, &c->inputs[i]) : UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && !c->inputs[i]) {
             bool lacks = c->folder && !options->has_random;
             c->sources[i] = lacks ? SOURCE_NONE : SOURCE_RANDOM;
-            status = lacks ? missing(c, i, port.name) : make_random(context, model, options, b, i, &c->inputs[i]);
+            status = lacks ? missing(c, number, port.name) : make_random(context, model, options, b, i, &c->inputs[i]);
         }
         if (status != UIR_STATUS_OK) return status;
     }

@@ -221,6 +221,21 @@ static void print_keys(const uir_model *model) {
     }
 }
 
+/* Inputs that may be overridden: an old file lists all of its weights. */
+static void print_defaults(const uir_model *model) {
+    enum { SHOWN_DEFAULTS = 8 };
+    words w = {NULL, 0};
+    char safe[SHOWN];
+    uir_default d;
+    size_t count = 0;
+    for (; query_default(model, count, &d); count++)
+        if (count < SHOWN_DEFAULTS)
+            add_words(&w, "%s%s%s", separator(&w), printable(d.name, safe, sizeof safe),
+                      d.is_overridden ? " (overridden: an input)" : "");
+    if (count > SHOWN_DEFAULTS) add_words(&w, " and %zu more (--json)", count - SHOWN_DEFAULTS);
+    if (count) print_words("defaults", &w);
+}
+
 static void print_package(const uir_model *model, const uir_model_contents *c) {
     uir_native_code code = {.struct_size = sizeof code};
     uir_tolerance t = {.struct_size = sizeof t};
@@ -248,6 +263,7 @@ static void print_info(uir_context *context, const uir_model *model, const uir_m
     print_origin(model, c, path);
     print_ports("inputs", model, uir_model_input_count(model), query_input);
     print_ports("outputs", model, uir_model_output_count(model), query_output);
+    print_defaults(model);
     print_keys(model);
     for (size_t i = 0; i < dim_count; i++) add_words(&w, "%s%s", separator(&w), printable(dims[i], safe, sizeof safe));
     print_words("dims", &w);
@@ -401,6 +417,15 @@ static bool write_info(uir_context *context, const uir_model *model, const uir_m
     cJSON_AddNumberToObject(root, "ir_version", (double)info.ir_version);
     cJSON_AddNumberToObject(root, "opset", (double)info.opset);
     cJSON_AddItemToObject(root, "inputs", make_ports(model, uir_model_input_count(model), query_input));
+    cJSON *defaults = cJSON_AddArrayToObject(root, "defaults");
+    uir_default d;
+    for (size_t i = 0; query_default(model, i, &d); i++) {
+        cJSON *object = cJSON_CreateObject();
+        report_add_text(object, "name", d.name);
+        cJSON_AddNumberToObject(object, "place", d.place);
+        cJSON_AddBoolToObject(object, "overridden", d.is_overridden);
+        cJSON_AddItemToArray(defaults, object);
+    }
     cJSON_AddItemToObject(root, "outputs", make_ports(model, uir_model_output_count(model), query_output));
     cJSON_AddItemToObject(root, "dims", make_dims(model, dims, dim_count));
     cJSON_AddNumberToObject(root, "parameters", (double)c->parameter_count);

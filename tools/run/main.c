@@ -157,6 +157,14 @@ static bool show_check_progress(void *user, const char *stage, double fraction) 
     return false;
 }
 
+enum { MOST_OVERRIDES = 1024 };
+/* Names of inputs with a default that this run has as inputs; they are the options' and `storage`'s. */
+static struct {
+    const char *names[MOST_OVERRIDES];
+    size_t count;
+    char *storage[MOST_OVERRIDES];
+} overridden;
+
 static uir_status check_case(uir_context *context, const run_options *options, const run_case *c) {
     uir_model_check_options check = {.struct_size = sizeof check,
                                      .device = options->device,
@@ -172,7 +180,9 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .limits = &options->limits,
                                      .exact = options->exact,
                                      .precision = options->precision,
-                                     .strict = options->strict};
+                                     .strict = options->strict,
+                                     .overrides = overridden.names,
+                                     .override_count = overridden.count};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
@@ -439,8 +449,37 @@ static uir_status check_options(const run_options *options) {
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
+static void forget_overridden(void) {
+    for (size_t i = 0; i < overridden.count; i++) free(overridden.storage[i]);
+    overridden.count = 0;
+}
+
+/* The model once more, when the data turn out to be for more than its inputs. */
+static uir_status load_overridden(uir_context *context, const run_options *options, uir_model_options *model_options,
+                                  uir_model **out_model) {
+    const char *found[MOST_OVERRIDES];
+    for (size_t i = 0; i < options->overrides.count && i < MOST_OVERRIDES; i++)
+        overridden.names[overridden.count++] = options->overrides.items[i];
+    model_options->overrides = overridden.names;
+    model_options->override_count = overridden.count;
+    uir_status status = uir_model_load_file(context, options->model, model_options, out_model);
+    if (status != UIR_STATUS_OK || options->info) return status;
+    size_t count = case_find_overrides(*out_model, options, found, MOST_OVERRIDES - overridden.count);
+    if (!count) return status;
+    for (size_t i = 0; i < count; i++) {
+        char *copy = strdup(found[i]);
+        if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
+        overridden.storage[overridden.count] = copy;
+        overridden.names[overridden.count++] = copy;
+    }
+    uir_model_destroy(*out_model);
+    *out_model = NULL;
+    model_options->override_count = overridden.count;
+    return uir_model_load_file(context, options->model, model_options, out_model);
+}
+
 static uir_status load(uir_context *context, const run_options *options, bool package,
-                       const uir_model_options *model_options, uir_model **out_model) {
+                       uir_model_options *model_options, uir_model **out_model) {
     uir_package_open_options open_options = {.struct_size = sizeof open_options,
                                              .trusted = options->trusted,
                                              .device = options->device,
@@ -461,9 +500,11 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         complain("check the model it was made from", "--check: a package has no stages to compare");
         return UIR_STATUS_UNSUPPORTED;
     }
-    if (package && (options->keep.count || options->no_fusion || options->exact || options->precision)) {
+    if (package && (options->keep.count || options->no_fusion || options->exact || options->precision ||
+                    options->overrides.count)) {
         complain("give the model it was made from", "%s: what a package computes was settled when it was made",
                  options->exact       ? "--exact"
+                 : options->overrides.count ? "--override"
                  : options->precision ? "--precision"
                  : options->no_fusion ? "--no-fusion"
                                       : "--keep");
@@ -488,7 +529,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         return UIR_STATUS_BAD_FILE;
     }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
-    return uir_model_load_file(context, options->model, model_options, out_model);
+    return load_overridden(context, options, model_options, out_model);
 }
 
 /* Said once: much faster is possible, at the price of trust. */
@@ -685,6 +726,7 @@ static uir_status run(const run_options *options) {
     uir_model_destroy(exact);
     uir_model_destroy(model);
     uir_context_destroy(context);
+    forget_overridden();
     free(records);
     free(described);
     return status;

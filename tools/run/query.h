@@ -29,6 +29,11 @@ static inline uir_port query_output(const uir_model *model, size_t index) {
     return port;
 }
 
+static inline bool query_default(const uir_model *model, size_t index, uir_default *out_default) {
+    *out_default = (uir_default){.struct_size = sizeof *out_default, .name = ""};
+    return uir_model_get_default(model, index, out_default) == UIR_STATUS_OK;
+}
+
 static inline uir_run_statistics query_statistics(const uir_session *session) {
     uir_run_statistics statistics = {.struct_size = sizeof statistics};
     (void)!uir_session_get_statistics(session, &statistics);
