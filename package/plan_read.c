@@ -283,9 +283,14 @@ static bool check_check(checker *c, const uir_plan_check *k) {
            is_expression(c, k->left, c->plan->symbols_count) && is_expression(c, k->right, c->plan->symbols_count);
 }
 
-static bool check_node(const checker *c, const uir_plan_node *n) {
-    return is_text(c->plan, n->name) && is_text(c->plan, n->op) && n->fate < UIR_FATE_COUNT &&
-           (n->into == UIR_PLAN_NONE || n->into < c->plan->nodes_count);
+/* Whole names are made of it: they hold no more than lists may. */
+static bool check_node(checker *c, const uir_plan_node *n) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, n->place) || !is_text(p, n->name) || !is_text(p, n->op)) return false;
+    const uir_plan_text *place = &p->texts[n->place], *name = &p->texts[n->name];
+    return is_range(c, place->first, place->count, p->characters_count) &&
+           is_range(c, name->first, name->count, p->characters_count) && n->became % UIR_PLAN_FATES < UIR_FATE_COUNT &&
+           n->became / UIR_PLAN_FATES <= p->nodes_count;
 }
 
 static bool is_node_list(checker *c, uir_plan_list list) {
