@@ -380,7 +380,8 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
         if (!waits && !has_compiler(model)) {
             run_compiler(model); /* finds the code in the cache, or ends at once */
             UIR_TRY(warn_of_vm(call, model));
-        } else if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
+        } else if (pthread_create(&code->thread, NULL, run_compiler, model) != 0)
+            return UIR_STATUS_OUT_OF_MEMORY;
         else
             code->started = true;
         if (waits) UIR_TRY(join_compiler(call, code, uir_progress_part(progress, packaged, 1)));

@@ -498,8 +498,7 @@ static bool check_step(checker *c, const uir_plan_step *s) {
         !is_tensor_list(c, s->inputs, row->traits & UIR_PLAN_ABSENT_INPUTS) ||
         !is_tensor_list(c, s->outputs, row->traits & UIR_PLAN_ABSENT_OUTPUTS) ||
         !is_expression_list(c, s->values, p->symbols_count) || !is_list(c, s->symbols) || !is_list(c, s->constants) ||
-        !is_node_list(c, s->nodes) ||
-        !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
+        !is_node_list(c, s->nodes) || !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
         return false;
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         if (at(p, s->symbols, i) >= p->symbols_count) return false;

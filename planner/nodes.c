@@ -65,8 +65,8 @@ uir_status uir_pl_add_nodes(planner *p) {
         if (m->origins.count > UIR_PLAN_MAX_RECORDS) return UIR_STATUS_LIMIT;
         UIR_TRY(uir_pl_add_text(p, name, place, &node.place));
         UIR_TRY(uir_pl_add_text(p, name + place, length - place, &node.name));
-        UIR_TRY(uir_pl_add_text(p, uir_string_text(&m->strings, o->op), uir_string_length(&m->strings, o->op),
-                                &node.op));
+        UIR_TRY(
+            uir_pl_add_text(p, uir_string_text(&m->strings, o->op), uir_string_length(&m->strings, o->op), &node.op));
         UIR_TRY(uir_vector_push(&p->arena, &p->nodes, node));
     }
     return UIR_STATUS_OK;

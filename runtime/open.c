@@ -191,7 +191,8 @@ static uir_status explain_custom(uir_package *p, uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; uir_package_get_native(p, i, &native) && used < sizeof isas; i++)
         used += (size_t)snprintf(isas + used, sizeof isas - used, "%s%s", i ? ", " : "", native.isa);
     if (!used) return UIR_STATUS_OK;
-    return explain_not_native(p, diagnostics, "the package's kernels are for %s, which this machine is not", isas);
+    return explain_not_native(p, diagnostics,
+                              "the package has native code for %s only, which this machine does not run", isas);
 }
 
 /* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next driver. */
