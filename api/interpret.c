@@ -266,8 +266,8 @@ static void mark_standing(const uir_module *module, uir_graph_id graph, bool *st
 uir_status uir_model_settle_nodes(uir_model *model) {
     uir_model_source *from = uir_model_get_source(model);
     const uir_module *module = from->compile.primitives;
-    UIR_TRY_ALLOCATE(from->stands, uir_arena_allocate_array(&model->arena, (size_t)module->origins.count + 1,
-                                                            sizeof *from->stands));
+    UIR_TRY_ALLOCATE(from->stands,
+                     uir_arena_allocate_array(&model->arena, (size_t)module->origins.count + 1, sizeof *from->stands));
     mark_standing(module, module->main, from->stands);
     return uir_origins_settle(module, from->stands, &model->arena, &from->settled);
 }

@@ -149,12 +149,13 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
         uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
     uir_status status = uir_text_status(&names);
     if (status == UIR_STATUS_OK)
-        status = uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                is_described(call, device)
-                                    ? "the machine is described, and not there: with `interpret` (--interpret) its "
-                                      "kernels are run by their interpreter"
-                                    : NULL,
-                                "there is no device '%s'; the devices are: %s", device, names.data);
+        status = uir_error_hint(
+            &call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+            is_described(call, device)
+                ? "uir cannot run on this machine yet: --interpret (`interpret`) simulates it, slowly, on "
+                  "this CPU"
+                : NULL,
+            "there is no device '%s'; the devices are: %s", device, names.data);
     uir_text_deinit(&names);
     return status;
 }

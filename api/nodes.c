@@ -1,5 +1,5 @@
-/* The nodes of the model's file: what became of each, and which of them a row of a run, or a stretch of its trace, stands
- * for. */
+/* The nodes of the model's file: what became of each, and which of them a row of a run, or a stretch of its trace,
+ * stands for. */
 #include "api/internal.h"
 
 const char *uir_api_explain_fate(uir_fate fate, const char **out_why) {

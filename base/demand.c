@@ -36,8 +36,8 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
 void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity) {
     char name[32];
     snprintf(name, sizeof name, "dim %u", d);
-    uir_demand_describe((uir_demand_side){name, dim, extent}, UIR_RELATION_EQ, NULL, (uir_demand_side){"", "", expected},
-                        buffer, capacity);
+    uir_demand_describe((uir_demand_side){name, dim, extent}, UIR_RELATION_EQ, NULL,
+                        (uir_demand_side){"", "", expected}, buffer, capacity);
 }
 
 /* ---- sizes ---- */
@@ -59,12 +59,13 @@ void uir_facts_describe(const char *dim, uir_symbol_facts facts, int64_t value, 
 }
 
 void uir_conflict_describe(const char *dim, int64_t one, int64_t other, char *buffer, size_t capacity) {
-    snprintf(buffer, capacity, "dim %s is %lld in one place and %lld in another", dim, (long long)one, (long long)other);
+    snprintf(buffer, capacity, "dim %s is %lld in one place and %lld in another", dim, (long long)one,
+             (long long)other);
 }
 
 /* ---- indices ---- */
-/* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all are
- * inside. */
+/* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all
+ * are inside. */
 static bool all_inside_i64(const int64_t *data, uint64_t count, uint64_t step, int64_t low, int64_t high) {
     int64_t outside = 0;
     if (step == 1)
@@ -80,7 +81,8 @@ static bool all_inside_i32(const int32_t *data, uint64_t count, uint64_t step, i
     if (step == 1)
         for (uint64_t i = 0; i < count; i++) outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
     else
-        for (uint64_t i = 0; i < count; i += step) outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
+        for (uint64_t i = 0; i < count; i += step)
+            outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
     return !outside;
 }
 
@@ -119,9 +121,9 @@ static void describe_place(const uir_index_demand *d, uint64_t at, char *buffer,
     for (uint32_t k = 0; k < d->rank; k++) inner *= (uint64_t)d->shape[k];
     for (uint32_t k = 0; k < d->rank && length < capacity; k++) {
         inner /= (uint64_t)d->shape[k];
-        length += (size_t)snprintf(buffer + length, capacity - length, "%s%llu%s", k ? ", " : " at [",
-                                   (unsigned long long)(at / inner % (uint64_t)d->shape[k]),
-                                   k + 1 == d->rank ? "]" : "");
+        length +=
+            (size_t)snprintf(buffer + length, capacity - length, "%s%llu%s", k ? ", " : " at [",
+                             (unsigned long long)(at / inner % (uint64_t)d->shape[k]), k + 1 == d->rank ? "]" : "");
     }
 }
 

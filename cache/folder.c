@@ -30,7 +30,8 @@ static bool default_folder(char *out, size_t size, size_t *out_base) {
     return used > 0 && (size_t)used < size;
 }
 
-/* Makes the folder and those above it that are missing, for the owner alone; the first `base` bytes of it must be there.
+/* Makes the folder and those above it that are missing, for the owner alone; the first `base` bytes of it must be
+ * there.
  */
 static int make_folders(const char *path, size_t base) {
     char part[sizeof((uir_cache *)0)->path];

@@ -15,7 +15,8 @@ uir_status uir_clusters_init_cost(uir_clusters *c) {
 double uir_clusters_bytes(uir_clusters *c, uir_value_id value) {
     if (c->bytes[value.id] == 0) {
         const uir_type *type = uir_value_type(c->module, value);
-        c->bytes[value.id] = uir_nominal_elements(c->module->dims, c->nominal, c->symbol_count, type) * uir_dtype_bits(type->dtype) / 8;
+        c->bytes[value.id] =
+            uir_nominal_elements(c->module->dims, c->nominal, c->symbol_count, type) * uir_dtype_bits(type->dtype) / 8;
     }
     return c->bytes[value.id];
 }

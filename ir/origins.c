@@ -201,10 +201,12 @@ double uir_nominal_work(const uir_module *module, const int64_t *sizes, uint32_t
     double given = 0, taken = 0;
     for (uint32_t i = 0; i < node->output_count; i++)
         if (node->outputs[i].id)
-            given = fmax(given, uir_nominal_elements(module->dims, sizes, count, uir_value_type(module, node->outputs[i])));
+            given =
+                fmax(given, uir_nominal_elements(module->dims, sizes, count, uir_value_type(module, node->outputs[i])));
     for (uint32_t i = 0; i < node->input_count; i++)
         if (node->inputs[i].id)
-            taken = fmax(taken, uir_nominal_elements(module->dims, sizes, count, uir_value_type(module, node->inputs[i])));
+            taken =
+                fmax(taken, uir_nominal_elements(module->dims, sizes, count, uir_value_type(module, node->inputs[i])));
     if (traits & UIR_TRAIT_CONTRACTION) { /* what a result sums over: a row of the left factor, or one filter */
         const uir_type *factor = uir_value_type(module, node->inputs[node->op == UIR_OP_CONV]);
         uint32_t kept = node->op == UIR_OP_CONV ? 0 : factor->rank - 1;

@@ -242,12 +242,16 @@ typedef struct uir_plan_metadata {
     uint32_t key, value; /* texts */
 } uir_plan_metadata;
 
-/* A node of the model's file, those of bodies and of functions' calls too. */
+/* A node of the model's file, those of bodies and of functions' calls too. Names are long and begin alike, so that each
+ * is two texts, one behind the other. */
 typedef struct uir_plan_node {
-    uint32_t name, op; /* texts */
-    uint32_t fate;     /* uir_fate; STANDS: steps have it */
-    uint32_t into;     /* of one that no step has: the node that took it over; NONE */
+    uint32_t place, name, op; /* texts */
+    /* A uir_fate, STANDS: steps have it; and UIR_PLAN_FATES times the number, from 1, of the node that took it over, of
+     * one that no step has; 0: none did. */
+    uint32_t became;
 } uir_plan_node;
+enum { UIR_PLAN_FATES = 8 };
+_Static_assert((int)UIR_FATE_COUNT <= (int)UIR_PLAN_FATES, "each fate has a number");
 
 /* The tables in file order: UIR_PLAN_TABLE(record type, field of the plan). */
 #define UIR_PLAN_TABLES(UIR_PLAN_TABLE)                                                                                \
@@ -338,7 +342,7 @@ typedef struct uir_plan_node {
     W(r->block) W(r->node) W(r->op) W(r->primitive) W(r->left_name) W(r->left_dims) W(r->right_name) W(r->right_dims)
 #define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
-#define uir_plan_node_fields(W, Q, r)     W(r->name) W(r->op) W(r->fate) W(r->into)
+#define uir_plan_node_fields(W, Q, r)     W(r->place) W(r->name) W(r->op) W(r->became)
 
 typedef struct uir_plan {
     size_t size;            /* of the bytes that it was read from: what it costs is held to that */

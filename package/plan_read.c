@@ -283,9 +283,14 @@ static bool check_check(checker *c, const uir_plan_check *k) {
            is_expression(c, k->left, c->plan->symbols_count) && is_expression(c, k->right, c->plan->symbols_count);
 }
 
-static bool check_node(const checker *c, const uir_plan_node *n) {
-    return is_text(c->plan, n->name) && is_text(c->plan, n->op) && n->fate < UIR_FATE_COUNT &&
-           (n->into == UIR_PLAN_NONE || n->into < c->plan->nodes_count);
+/* Whole names are made of it: they hold no more than lists may. */
+static bool check_node(checker *c, const uir_plan_node *n) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, n->place) || !is_text(p, n->name) || !is_text(p, n->op)) return false;
+    const uir_plan_text *place = &p->texts[n->place], *name = &p->texts[n->name];
+    return is_range(c, place->first, place->count, p->characters_count) &&
+           is_range(c, name->first, name->count, p->characters_count) && n->became % UIR_PLAN_FATES < UIR_FATE_COUNT &&
+           n->became / UIR_PLAN_FATES <= p->nodes_count;
 }
 
 static bool is_node_list(checker *c, uir_plan_list list) {
@@ -493,8 +498,7 @@ static bool check_step(checker *c, const uir_plan_step *s) {
         !is_tensor_list(c, s->inputs, row->traits & UIR_PLAN_ABSENT_INPUTS) ||
         !is_tensor_list(c, s->outputs, row->traits & UIR_PLAN_ABSENT_OUTPUTS) ||
         !is_expression_list(c, s->values, p->symbols_count) || !is_list(c, s->symbols) || !is_list(c, s->constants) ||
-        !is_node_list(c, s->nodes) ||
-        !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
+        !is_node_list(c, s->nodes) || !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
         return false;
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         if (at(p, s->symbols, i) >= p->symbols_count) return false;

@@ -2,6 +2,8 @@
 #include "ir/origins.h"
 #include "planner/internal.h"
 
+#include <string.h>
+
 typedef uir_vector(uint32_t) word_list;
 
 /* Once a step; again only where every primitive of it is computed elsewhere as well. */
@@ -45,17 +47,26 @@ uir_status uir_pl_list_nodes(planner *p, const uir_node_info *node, uir_plan_lis
     return uir_pl_add_list(p, words.data, words.count, out_list);
 }
 
+/* How much of a name it is likely to have in common with others: up to the last of what parts its words. */
+static size_t place_length(const char *name, size_t length) {
+    while (length && !strchr("/.:_", name[length - 1])) length--;
+    return length;
+}
+
 uir_status uir_pl_add_nodes(planner *p) {
     const uir_module *m = p->module;
     uir_settled_origin *settled;
     UIR_TRY(uir_origins_settle(m, p->stands, &p->arena, &settled));
     for (uint32_t i = 1; i < m->origins.count; i++) {
         const uir_origin *o = &m->origins.data[i];
-        uir_plan_node node = {.fate = settled[i].fate, .into = settled[i].into ? settled[i].into - 1 : UIR_PLAN_NONE};
-        UIR_TRY(uir_pl_add_text(p, uir_string_text(&m->strings, o->name), uir_string_length(&m->strings, o->name),
-                                &node.name));
-        UIR_TRY(uir_pl_add_text(p, uir_string_text(&m->strings, o->op), uir_string_length(&m->strings, o->op),
-                                &node.op));
+        uir_plan_node node = {.became = settled[i].into * UIR_PLAN_FATES + settled[i].fate};
+        const char *name = uir_string_text(&m->strings, o->name);
+        size_t length = strlen(name), place = place_length(name, length);
+        if (m->origins.count > UIR_PLAN_MAX_RECORDS) return UIR_STATUS_LIMIT;
+        UIR_TRY(uir_pl_add_text(p, name, place, &node.place));
+        UIR_TRY(uir_pl_add_text(p, name + place, length - place, &node.name));
+        UIR_TRY(
+            uir_pl_add_text(p, uir_string_text(&m->strings, o->op), uir_string_length(&m->strings, o->op), &node.op));
         UIR_TRY(uir_vector_push(&p->arena, &p->nodes, node));
     }
     return UIR_STATUS_OK;

@@ -217,8 +217,7 @@ uir_status uir_pl_begin(planner *p, const uir_package_sink *sink) {
     uint32_t count = 3; /* weights, plan, code */
     p->dry = !sink;
     if (p->dry) return UIR_STATUS_OK;
-    for (uint32_t i = 0; p->options && i < p->options->object_count; i++)
-        count += p->options->objects[i].bytes != NULL;
+    for (uint32_t i = 0; p->options && i < p->options->object_count; i++) count += p->options->objects[i].bytes != NULL;
     UIR_TRY(uir_package_writer_begin(&p->writer, sink, count));
     return uir_package_writer_begin_weights(&p->writer);
 }

@@ -95,6 +95,7 @@ struct uir_package {
     const char *path;
     char maker[40], signer[2 * UIR_SIGNATURE_KEY_SIZE + 1];
     const int64_t **port_dims; /* inputs, then outputs */
+    const char **node_names;   /* by node of the model's file */
     uint32_t *node_steps;      /* by node of the model's file: the first step that it stands in, + 1 */
     const char ***port_names;
 };

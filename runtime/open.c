@@ -191,7 +191,8 @@ static uir_status explain_custom(uir_package *p, uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; uir_package_get_native(p, i, &native) && used < sizeof isas; i++)
         used += (size_t)snprintf(isas + used, sizeof isas - used, "%s%s", i ? ", " : "", native.isa);
     if (!used) return UIR_STATUS_OK;
-    return explain_not_native(p, diagnostics, "the package's kernels are for %s, which this machine is not", isas);
+    return explain_not_native(p, diagnostics,
+                              "the package has native code for %s only, which this machine does not run", isas);
 }
 
 /* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next driver. */
@@ -353,6 +354,24 @@ bool uir_package_get_metadata_at(const uir_package *p, uint32_t index, const cha
     return true;
 }
 
+static uir_status join_names(uir_package *p) {
+    const uir_plan *plan = &p->plan;
+    UIR_TRY_ALLOCATE(p->node_names,
+                     uir_arena_allocate_array(&p->arena, (size_t)plan->nodes_count + 1, sizeof *p->node_names));
+    for (uint32_t i = 0; i < plan->nodes_count; i++) {
+        const uir_plan_node *n = &plan->nodes[i];
+        size_t place = plan->texts[n->place].count, length = plan->texts[n->name].count;
+        char *name;
+        p->node_names[i] = uir_plan_get_text(plan, n->name);
+        if (!place) continue;
+        UIR_TRY_ALLOCATE(name, uir_arena_allocate(&p->arena, place + length + 1));
+        memcpy(name, uir_plan_get_text(plan, n->place), place);
+        memcpy(name + place, p->node_names[i], length + 1);
+        p->node_names[i] = name;
+    }
+    return UIR_STATUS_OK;
+}
+
 /* Lists of steps are known to name nodes that there are. */
 static uir_status find_node_steps(uir_package *p) {
     const uir_plan *plan = &p->plan;
@@ -368,10 +387,11 @@ bool uir_package_get_node(const uir_package *p, uint32_t index, uir_package_node
     if (index >= p->plan.nodes_count) return false;
     const uir_plan_node *n = &p->plan.nodes[index];
     uint32_t step = p->node_steps[index];
-    *out = (uir_package_node){.name = uir_plan_get_text(&p->plan, n->name),
+    uint32_t into = n->became / UIR_PLAN_FATES;
+    *out = (uir_package_node){.name = p->node_names[index],
                               .op = uir_plan_get_text(&p->plan, n->op),
-                              .fate = (uir_fate)n->fate,
-                              .into = n->into,
+                              .fate = (uir_fate)(n->became % UIR_PLAN_FATES),
+                              .into = into ? into - 1 : UINT32_MAX,
                               .step = step ? uir_plan_get_step_row(p->plan.steps[step - 1].kind)->name : ""};
     return true;
 }
@@ -427,6 +447,7 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
     for (uint32_t i = 0; i < p->plan.inputs_count; i++) UIR_TRY(make_port(p, &p->plan.inputs[i], i));
     for (uint32_t i = 0; i < p->plan.outputs_count; i++)
         UIR_TRY(make_port(p, &p->plan.outputs[i], p->plan.inputs_count + i));
+    UIR_TRY(join_names(p));
     UIR_TRY(find_node_steps(p));
     return load_kernels(p, diagnostics);
 }

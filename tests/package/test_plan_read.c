@@ -129,8 +129,9 @@ static uir_plan_pointer *pointer_of(uir_plan *p, uint32_t role) {
     EDIT("a step without a name", p->steps[0].node = p->texts_count)                                                   \
     EDIT("a node without a name", p->nodes[0].name = p->texts_count)                                                   \
     EDIT("a node without an op", p->nodes[0].op = p->texts_count)                                                      \
-    EDIT("a node of an unknown fate", p->nodes[0].fate = UIR_FATE_COUNT)                                               \
-    EDIT("a node that went into none", p->nodes[0].into = p->nodes_count)                                              \
+    EDIT("a node of an unknown fate", p->nodes[0].became = UIR_FATE_COUNT)                                             \
+    EDIT("a node that went into none", p->nodes[0].became = (p->nodes_count + 1) * UIR_PLAN_FATES)                     \
+    EDIT("a node without a place", p->nodes[0].place = p->texts_count)                                                 \
     EDIT("a step of a node that there is not", *word_of(p, HOST->nodes, 0) = 2 * p->nodes_count)                       \
     EDIT("a step's nodes past the words", HOST->nodes.first = p->words_count)                                          \
     EDIT("a step without a note", p->steps[0].remark = p->texts_count)                                                 \
@@ -269,7 +270,7 @@ static void test_envelope(void **state) {
         put_size(bytes + 16, (uint64_t)((int64_t)f.package.length + cases[i].stated));
         sign(bytes);
         if (cases[i].byte == -2) bytes[cases[i].at] ^= 1;
-        if (cases[i].byte == -2 && cases[i].at != 30) sign(bytes);
+        if (cases[i].byte == -2 && cases[i].at != 36) sign(bytes);
         uir_status status =
             uir_package_read(bytes, (size_t)((int64_t)f.package.length + cases[i].size), &f.diagnostics, read, &count);
         assert_int_equal(status, cases[i].message ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK);

@@ -21,7 +21,6 @@ from onnx import TensorProto, helper, numpy_helper
 from cli import PACK, RAN, ROOT, RUN, RUN_PACKAGE, Case, expect, main, make_model, run, save, value
 
 MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
-GROWTH = 0.02  # of a package, by the nodes in it
 
 
 # ---- what the file holds ----

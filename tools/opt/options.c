@@ -35,7 +35,7 @@ static const option_row rows[] = {
     {"--no-map", NO_VALUE, offsetof(opt_options, no_map), MODELS | RUN_MODELS, NULL,
      "the model's files are copied and never mapped, so that whoever cuts one short meanwhile does it no harm"},
     {"--exact", NO_VALUE, offsetof(opt_options, exact), MODELS | RUN_MODELS, NULL,
-     "every operator by the formula that defines it: no convolution takes one of fewer multiplications"},
+     "uses no Winograd convolution: rounding then matches the formula that defines the operator"},
     {"--strict", NO_VALUE, offsetof(opt_options, strict), MODELS | RUN_MODELS, NULL,
      "contradictions of declared shapes are errors"},
     {"--precision", TEXT_VALUE, offsetof(opt_options, precision), MODELS | RUN_MODELS, "WORD",
@@ -140,7 +140,7 @@ void opt_options_help(void) {
         print_safely(stdout, "%*s", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "");
         print_wrapped(rows[r].help);
     }
-    puts("\nWhat a text names by hash it elides: it is read with the model at hand, and not computed with otherwise.\n"
+    puts("\nWeights shown as a hash are not in the text: running it needs the model that it came from.\n"
          "Exit codes: 0 fine, 1 results differ, 2 usage, 3 bad file, 4 unsupported, 5 device failed.");
 }
 

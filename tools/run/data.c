@@ -434,8 +434,8 @@ static uir_status load_input(uir_context *context, uir_model *model, const run_o
         if (status == UIR_STATUS_OK)
             status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess, picture);
         if (status == UIR_STATUS_OK)
-            *out_made = strdup(
-                picture_describe(port.name, path, picture, *out_value, options->preprocess, made, sizeof made));
+            *out_made =
+                strdup(picture_describe(port.name, path, picture, *out_value, options->preprocess, made, sizeof made));
         if (status == UIR_STATUS_OK && !*out_made) status = out_of_memory();
     }
     free(path);

@@ -276,8 +276,8 @@ static bool names_input(const uir_context *context, const uir_model *model, size
 
 /* The cause, and behind it what the messages do not know: where the inputs came from. What was made up is told where
  * the cause may lie in it: not where the messages name inputs and none of them was. */
-static void explain_failure(uir_context *context, const uir_model *model, const run_options *options,
-                            uir_status status, const run_case *c, bool loaded) {
+static void explain_failure(uir_context *context, const uir_model *model, const run_options *options, uir_status status,
+                            const run_case *c, bool loaded) {
     bool made_up = false, named = false, named_made_up = false;
     for (size_t i = 0; c->sources && i < c->input_count; i++) {
         bool is_named = names_input(context, model, i);
@@ -539,8 +539,8 @@ static void advise_trust(const uir_model *model, const run_options *options) {
     for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
         if (!code.runs_here) continue;
         fprintf(stderr,
-                PROGRAM ": note: the VM runs the package, many times slower than its native code, which is left alone "
-                        "because the package is not trusted\n  give --trusted where you know who made it\n");
+                PROGRAM ": note: the VM runs the package, many times slower than its native code, which is used only "
+                        "with --trusted\n  give it where you trust whoever built the package\n");
         return;
     }
 }

@@ -106,8 +106,7 @@ bool nodes_report_elsewhere(const uir_model *model, const uir_session *session, 
         if (done[i]) continue;
         uir_model_node node = tell_fate(model, i);
         print_fate(model, &node, done, i, count, width);
-        for (size_t k = i; k < count; k++)
-            done[k] |= !strcmp(tell_fate(model, k).fate, node.fate);
+        for (size_t k = i; k < count; k++) done[k] |= !strcmp(tell_fate(model, k).fate, node.fate);
     }
     free(done);
     return true;

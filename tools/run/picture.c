@@ -183,8 +183,7 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
     preprocessing p;
     uir_status status = parse_spec(spec, &p);
     if (status != UIR_STATUS_OK) return status;
-    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 ||
-        (rank != 4 && rank != 3)) {
+    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 || (rank != 4 && rank != 3)) {
         complain("a picture has channels, a height and a width, with a batch or without: give another as .npy",
                  "input '%s' takes no picture: its rank is %u", port->name, rank);
         return UIR_STATUS_BAD_DATA;

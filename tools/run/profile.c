@@ -124,8 +124,8 @@ static void print_kernels(const work_list *list, const uir_roofline *limits, dou
             modelled[UNITS_ROOM] = "";
         if (w->modelled_ms > 0) units_time(w->modelled_ms, modelled, sizeof modelled);
         printf("  %-20s %8llu %10s %6.1f %10s %9s %10s %9s %10s\n", printable(w->kernel, kernel, sizeof kernel),
-               (unsigned long long)w->calls, units_time(w->ms, time, sizeof time),
-               total > 0 ? 100 * w->ms / total : 0, units_scaled((double)w->bytes, bytes, sizeof bytes),
+               (unsigned long long)w->calls, units_time(w->ms, time, sizeof time), total > 0 ? 100 * w->ms / total : 0,
+               units_scaled((double)w->bytes, bytes, sizeof bytes),
                percent((double)w->bytes, limits->bytes_per_second, w->ms, memory, sizeof memory),
                units_scaled((double)w->flops, flops, sizeof flops),
                percent((double)w->flops, limits->flops_per_second, w->ms, compute, sizeof compute), modelled);

@@ -210,8 +210,8 @@ void report_times(uir_model *model, const case_result *result, double wait_ms) {
         if (t->sessions) printf(" in %zu sessions of %u threads at once", t->sessions, t->session_threads);
         printf(", %s/s", units_scaled(t->runs_per_second, text, sizeof text));
     }
-    printf(", peak %sB of tensors, by %s\n",
-           units_scaled((double)result->statistics.peak_bytes, text, sizeof text), result->statistics.ran_on);
+    printf(", peak %sB of tensors, by %s\n", units_scaled((double)result->statistics.peak_bytes, text, sizeof text),
+           result->statistics.ran_on);
 }
 
 /* Why another ran it than the fastest, and what was joined in its kernel. */

@@ -264,7 +264,8 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     add_outputs(root, model, session, result);
     saved_add_json(root, model, &result->saved);
     add_nodes(root, session, result);
-    bool good = nodes_add_elsewhere(root, model, session) && report_add_profile(root, session, result) && report_add_machine(root, session);
+    bool good = nodes_add_elsewhere(root, model, session) && report_add_profile(root, session, result) &&
+                report_add_machine(root, session);
     cJSON_AddItemToObject(root, "data_sets", cases);
     if (good) return report_write_json(stream, root);
     cJSON_Delete(root);

@@ -95,7 +95,8 @@ const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options) {
 uir_status uir_cpu_check_compiler(const uir_cpu_compile_options *options, uir_diagnostics *diagnostics) {
     words w = {.used = 0};
     char place[PATH_MAX];
-    if (!add_compiler(&w, cpu_find_compiler(options)) || !w.count || uir_cpu_find_program(w.argv[0], place, sizeof place))
+    if (!add_compiler(&w, cpu_find_compiler(options)) || !w.count ||
+        uir_cpu_find_program(w.argv[0], place, sizeof place))
         return UIR_STATUS_OK; /* what is wrong with its words is told by whoever starts it */
     return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, uir_cpu_compiler_hint(options),
                           "the C compiler '%s' cannot be started: %s", w.argv[0], strerror(ENOENT));
