@@ -13,6 +13,7 @@
 
 #define SMALL_BYTES (64u << 10)  /* results up to this size are always made */
 #define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */
+#define FILE_BYTES  (4u << 20)   /* from this size on they lie in a file, and need not stay in memory */
 #define MOST_BYTES  (256u << 20) /* and never more than this each */
 
 static bool result_bytes(const uir_module *module, const uir_node_info *node, uint64_t *out_bytes) {
@@ -163,7 +164,12 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
     }
     if (status == UIR_STATUS_OK)
         status = uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
-    for (uint32_t i = 0; i < node->input_count; i++) uir_tensor_release(made[i]);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!made[i]) uir_tensor_rest(inputs[i]);
+        uir_tensor_release(made[i]);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (outputs[i] && outputs[i]->byte_size >= FILE_BYTES) (void)uir_tensor_move_to_file(outputs[i]);
     return status;
 }
 
