@@ -326,6 +326,7 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
     if (packing->constant == UIR_PLAN_NONE) {
         UIR_TRY(uir_pl_make_room(p, size));
         uir_status status = uir_igraph_pack(g, pointer, b->values, tensor->data, p->room);
+        uir_tensor_rest(tensor);
         if (status != UIR_STATUS_OK)
             return uir_pl_fail(p, node, status, "%%%s of kernel @%s cannot be packed", in->name, g->name);
         UIR_TRY(uir_pl_add_constant(p, p->room, size, &packing->constant));

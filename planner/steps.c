@@ -77,6 +77,7 @@ static uir_status find_tensor(planner *p, uir_value_id value, uint32_t *out_tens
         uint32_t index;
         UIR_TRY(check_type(p, value));
         UIR_TRY(uir_pl_add_constant(p, constant->data, constant->byte_size, &index));
+        uir_tensor_rest(constant);
         UIR_TRY(add_value(p, value, UIR_PLAN_STORAGE_CONSTANT, index));
     }
     if (!p->tensor_of[value.id]) return fail_value(p, value, "value that no step makes");
