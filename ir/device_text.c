@@ -1,6 +1,8 @@
 /* Reads and prints descriptions of devices. What a number or a word is called is a row of device.def. */
 #include "ir/device_text.h"
 
+#include "base/intern.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,21 +66,44 @@ typedef struct named_form {
     uir_legal_row row; /* where and how; the instruction and its dtypes are not of it */
 } named_form;
 
+/* The places of names in a list, so that a name is found in a text of any length. */
+typedef struct name_table {
+    uir_strings names;
+    uir_vector(uint32_t) places; /* by name: its place + 1; 0: none */
+} name_table;
+
 typedef struct device_parser {
     uir_tokenizer *tokens;
     uir_arena *arena;
     uir_device *device;
-    uir_vector(const char *) sources;
+    name_table source_names, dtype_names, form_names; /* those of all chips are the common parser's */
+    uint32_t source_count;
     uir_vector(named_mask) dtypes;
     uir_vector(named_form) forms;
-    uir_vector(uir_legal_row) legal;
-    uint32_t front; /* rows of this chip alone, which stand before those of all chips */
-    bool is_chip;
+    uir_vector(uir_legal_row) legal, own; /* `own`: of this chip alone, which stand before those of all chips */
+    const struct device_parser *common;   /* of a chip; else NULL */
 } device_parser;
 
 /* ---- names ---- */
 static bool token_is(const uir_token *token, const char *name) {
     return strlen(name) == token->length && memcmp(token->text, name, token->length) == 0;
+}
+
+/* The first place that a name was given stays, unless `again`. */
+static uir_status add_name(device_parser *p, name_table *table, const char *name, uint32_t place, bool again) {
+    uir_string id;
+    if (!table->names.arena) UIR_TRY(uir_strings_init(&table->names, p->arena));
+    UIR_TRY(uir_strings_intern(&table->names, name, strlen(name), &id));
+    while (table->places.count <= id.id) UIR_TRY(uir_vector_push(p->arena, &table->places, 0));
+    if (again || !table->places.data[id.id]) table->places.data[id.id] = place + 1;
+    return UIR_STATUS_OK;
+}
+
+/* Its place + 1; 0: none. */
+static uint32_t find_name(const name_table *table, const char *name, size_t length) {
+    uir_string id;
+    if (!table->names.arena || !uir_strings_find(&table->names, name, length, &id)) return 0;
+    return id.id < table->places.count ? table->places.data[id.id] : 0;
 }
 
 static bool is_reserved(const uir_token *token) {
@@ -159,11 +184,11 @@ static uir_status parse_source(device_parser *p) {
     if (token->kind != UIR_TOKEN_AT)
         return uir_tokenizer_error(p->tokens,
                                    "a number needs its source: @NAME, as in `source NAME \"where it is from\"`");
-    for (uint32_t i = 0; i < p->sources.count; i++)
-        if (token_is(token, p->sources.data[i])) {
-            uir_tokenizer_advance(p->tokens);
-            return UIR_STATUS_OK;
-        }
+    if (find_name(&p->source_names, token->text, token->length) ||
+        (p->common && find_name(&p->common->source_names, token->text, token->length))) {
+        uir_tokenizer_advance(p->tokens);
+        return UIR_STATUS_OK;
+    }
     return uir_tokenizer_error(p->tokens, "no source is called '%.*s' before this",
                                (int)(token->length > UIR_DEVICE_MAX_NAME ? UIR_DEVICE_MAX_NAME : token->length),
                                token->text);
@@ -208,7 +233,7 @@ static void set_least(const number_row *rows, uint32_t count, void *object) {
 static uir_status parse_space(device_parser *p) {
     uir_device *d = p->device;
     int known = uir_device_find_space(d, p->tokens->current.text, p->tokens->current.length);
-    if (known >= 0 && !p->is_chip) return uir_tokenizer_error(p->tokens, "this space is described already");
+    if (known >= 0 && !p->common) return uir_tokenizer_error(p->tokens, "this space is described already");
     if (known < 0) {
         if (d->space_count == UIR_DEVICE_MAX_SPACES)
             return uir_tokenizer_error(p->tokens, "a device has at most %d spaces", UIR_DEVICE_MAX_SPACES);
@@ -260,8 +285,11 @@ static uir_status parse_dtypes(device_parser *p, uint32_t *out_mask) {
         if (token->kind == UIR_TOKEN_NAME && uir_dtype_from_name(token->text, token->length, &dtype)) {
             bits = 1u << dtype;
         } else {
-            for (uint32_t i = 0; i < p->dtypes.count && token->kind == UIR_TOKEN_NAME; i++)
-                if (token_is(token, p->dtypes.data[i].name)) bits = p->dtypes.data[i].mask;
+            /* The last that was given the name. */
+            uint32_t place = token->kind == UIR_TOKEN_NAME ? find_name(&p->dtype_names, token->text, token->length) : 0;
+            if (!place && token->kind == UIR_TOKEN_NAME && p->common)
+                place = find_name(&p->common->dtype_names, token->text, token->length);
+            if (place) bits = p->dtypes.data[place - 1].mask;
             if (!bits) return uir_tokenizer_error(p->tokens, "expected a dtype, or a name that `dtypes` gave to some");
         }
         uir_tokenizer_advance(p->tokens);
@@ -309,6 +337,20 @@ static void take_form(uir_legal_row *row, const uir_legal_row *form) {
 #include "ir/device.def"
 }
 
+/* The first that was given the name. */
+static uir_status find_form(device_parser *p, const named_form **out_form) {
+    const uir_token *token = &p->tokens->current;
+    bool is_name = token->kind == UIR_TOKEN_NAME;
+    uint32_t place = is_name && p->common ? find_name(&p->common->form_names, token->text, token->length) : 0;
+    if (!place && is_name) place = find_name(&p->form_names, token->text, token->length);
+    if (place)
+        uir_tokenizer_advance(p->tokens);
+    else
+        UIR_TRY(find_word(p, "a form", p->forms.data, p->forms.count, sizeof *p->forms.data, &place)); /* says it */
+    *out_form = &p->forms.data[place ? place - 1 : 0];
+    return UIR_STATUS_OK;
+}
+
 /* Where an instruction's operands are, whose it is, what it wants, and what it costs. */
 static uir_status parse_form(device_parser *p, uir_legal_row *row) {
     const uir_device *d = p->device;
@@ -317,9 +359,9 @@ static uir_status parse_form(device_parser *p, uir_legal_row *row) {
         UIR_TRY(parse_number(p, legal_numbers, LENGTH(legal_numbers), row, &is_number));
         if (is_number) continue;
         if (uir_tokenizer_accept(p->tokens, "as")) {
-            uint32_t form;
-            UIR_TRY(find_word(p, "a form", p->forms.data, p->forms.count, sizeof *p->forms.data, &form));
-            take_form(row, &p->forms.data[form].row);
+            const named_form *form;
+            UIR_TRY(find_form(p, &form));
+            take_form(row, &form->row);
         } else if (uir_tokenizer_accept(p->tokens, "into")) {
             UIR_TRY(parse_spaces(p, &row->spaces_result));
         } else if (uir_tokenizer_accept(p->tokens, "from")) {
@@ -341,14 +383,10 @@ static uir_status parse_form(device_parser *p, uir_legal_row *row) {
 }
 
 static uir_status add_legal(device_parser *p, uir_legal_row row) {
-    if (p->legal.count == UIR_DEVICE_MAX_LEGAL)
+    if (p->legal.count + p->own.count == UIR_DEVICE_MAX_LEGAL)
         return uir_tokenizer_error_at(p->tokens, &p->tokens->previous, "more than %d legal instructions",
                                       UIR_DEVICE_MAX_LEGAL);
-    UIR_TRY(uir_vector_push(p->arena, &p->legal, row));
-    uint32_t last = p->legal.count - 1, place = p->is_chip ? p->front++ : last;
-    memmove(&p->legal.data[place + 1], &p->legal.data[place], (last - place) * sizeof row);
-    p->legal.data[place] = row;
-    return UIR_STATUS_OK;
+    return p->common ? uir_vector_push(p->arena, &p->own, row) : uir_vector_push(p->arena, &p->legal, row);
 }
 
 static uir_status parse_legal(device_parser *p) {
@@ -381,17 +419,11 @@ static uir_status parse_legal(device_parser *p) {
     return UIR_STATUS_OK;
 }
 
-/* Takes rows away that the chips so far have: an instruction, or a dtype of all. */
-static uir_status parse_without(device_parser *p) {
-    uint32_t dtypes = 0, kept = 0, front = 0;
-    const char *iop = NULL;
-    if (uir_tokenizer_accept(p->tokens, "dtypes")) {
-        UIR_TRY(parse_dtypes(p, &dtypes));
-    } else {
-        UIR_TRY(parse_iop(p, &iop));
-    }
-    for (uint32_t i = 0; i < p->legal.count; i++) {
-        uir_legal_row row = p->legal.data[i];
+/* Takes dtypes, or an instruction (NULL: none), out of rows; how many are left. */
+static uint32_t take_away(uir_legal_row *rows, uint32_t count, uint32_t dtypes, const char *iop) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uir_legal_row row = rows[i];
         bool had_other = row.dtypes_other, had_right = row.dtypes_right;
         row.dtypes &= ~dtypes;
         row.dtypes_other &= ~dtypes;
@@ -399,11 +431,22 @@ static uir_status parse_without(device_parser *p) {
         if (!row.dtypes || (had_other && !row.dtypes_other) || (had_right && !row.dtypes_right) ||
             (iop && strcmp(iop, row.iop) == 0))
             continue;
-        p->legal.data[kept++] = row;
-        front += i < p->front;
+        rows[kept++] = row;
     }
-    p->legal.count = kept;
-    p->front = front;
+    return kept;
+}
+
+/* Takes rows away that the chip has so far: an instruction, or a dtype of all. */
+static uir_status parse_without(device_parser *p) {
+    uint32_t dtypes = 0;
+    const char *iop = NULL;
+    if (uir_tokenizer_accept(p->tokens, "dtypes")) {
+        UIR_TRY(parse_dtypes(p, &dtypes));
+    } else {
+        UIR_TRY(parse_iop(p, &iop));
+    }
+    p->own.count = take_away(p->own.data, p->own.count, dtypes, iop);
+    p->legal.count = take_away(p->legal.data, p->legal.count, dtypes, iop);
     return UIR_STATUS_OK;
 }
 
@@ -441,7 +484,7 @@ static uir_status parse_item(device_parser *p) {
         if (p->tokens->current.kind != UIR_TOKEN_STRING)
             return uir_tokenizer_error(p->tokens, "expected where the numbers are from, in quotes");
         uir_tokenizer_advance(p->tokens);
-        return uir_vector_push(p->arena, &p->sources, name);
+        return add_name(p, &p->source_names, name, p->source_count++, true);
     }
     if (uir_tokenizer_accept(p->tokens, "kinds"))
         return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_DEVICE_MAX_UNIT_KINDS,
@@ -457,6 +500,7 @@ static uir_status parse_item(device_parser *p) {
         UIR_TRY(expect_new_name(p, "a set of dtypes", &set.name));
         UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
         UIR_TRY(parse_dtypes(p, &set.mask));
+        UIR_TRY(add_name(p, &p->dtype_names, set.name, p->dtypes.count, true));
         return uir_vector_push(p->arena, &p->dtypes, set);
     }
     if (uir_tokenizer_accept(p->tokens, "form")) {
@@ -464,15 +508,16 @@ static uir_status parse_item(device_parser *p) {
         UIR_TRY(uir_tokenizer_expect_name(p->tokens, "a form", &form.name));
         UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
         UIR_TRY(parse_form(p, &form.row));
+        UIR_TRY(add_name(p, &p->form_names, form.name, p->forms.count, false));
         return uir_vector_push(p->arena, &p->forms, form);
     }
     if (uir_tokenizer_accept(p->tokens, "space")) return parse_space(p);
     if (uir_tokenizer_accept(p->tokens, "legal")) return parse_legal(p);
-    if (p->is_chip && uir_tokenizer_accept(p->tokens, "without")) return parse_without(p);
+    if (p->common && uir_tokenizer_accept(p->tokens, "without")) return parse_without(p);
     return uir_tokenizer_error(p->tokens,
                                "expected what is said of a device: source, kinds, pipes, dtypes, form, space, "
                                "legal, device_barrier or a number%s",
-                               p->is_chip ? ", without, or '}'" : ", or a chip");
+                               p->common ? ", without, or '}'" : ", or a chip");
 }
 
 /* What readers of a device may rely on. */
@@ -534,21 +579,23 @@ static uir_status parse_chip(device_parser *common, uir_device_vector *devices, 
     device->chip = at.text;
     device->is_first_chip = devices->count == first;
     chip.device = device;
-    chip.is_chip = true;
+    chip.common = common;
+    chip.source_names = chip.dtype_names = chip.form_names = (name_table){{0}, {0}};
     chip.legal.data = NULL;
-    chip.legal.count = chip.legal.capacity = chip.front = 0;
+    chip.legal.count = chip.legal.capacity = 0;
     const uir_legal_row *rows = like ? like->legal : common->legal.data;
     for (uint32_t i = 0; i < (like ? like->legal_count : common->legal.count); i++)
         UIR_TRY(uir_vector_push(chip.arena, &chip.legal, rows[i]));
     UIR_TRY(uir_tokenizer_expect(chip.tokens, "{"));
     while (!uir_tokenizer_accept(chip.tokens, "}")) UIR_TRY(parse_item(&chip));
-    device->legal = chip.legal.data;
-    device->legal_count = chip.legal.count;
+    for (uint32_t i = 0; i < chip.legal.count; i++) UIR_TRY(uir_vector_push(chip.arena, &chip.own, chip.legal.data[i]));
+    device->legal = chip.own.data;
+    device->legal_count = chip.own.count;
     UIR_TRY(check_device(&chip, &at));
     return uir_vector_push(common->arena, devices, device);
 }
 
-static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_device_vector *devices) {
+static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, name_table *names, uir_device_vector *devices) {
     device_parser p = {.tokens = tokens, .arena = arena};
     uint32_t first = devices->count;
     UIR_TRY_ALLOCATE(p.device, uir_arena_allocate(arena, sizeof *p.device));
@@ -556,12 +603,12 @@ static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_devi
     UIR_TRY(uir_tokenizer_expect(tokens, "device"));
     uir_token at = tokens->current;
     UIR_TRY(expect_new_name(&p, "a device", &p.device->name));
-    for (uint32_t i = 0; i < first; i++)
-        if (strcmp(devices->data[i]->name, p.device->name) == 0)
-            return uir_tokenizer_error_at(tokens, &at, "a device of this name is described already");
+    if (find_name(names, p.device->name, strlen(p.device->name)))
+        return uir_tokenizer_error_at(tokens, &at, "a device of this name is described already");
     UIR_TRY(uir_tokenizer_expect(tokens, "{"));
     while (!uir_tokenizer_is(tokens, "chip")) UIR_TRY(parse_item(&p));
     while (uir_tokenizer_accept(tokens, "chip")) UIR_TRY(parse_chip(&p, devices, first));
+    if (devices->count > first) UIR_TRY(add_name(&p, names, p.device->name, first, true));
     return uir_tokenizer_expect(tokens, "}");
 }
 
@@ -572,8 +619,11 @@ uir_status uir_device_parse(const char *text, size_t length, const char *file, u
     if (length > UIR_DEVICE_MAX_TEXT_BYTES)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "a description has at most %u bytes",
                          UIR_DEVICE_MAX_TEXT_BYTES);
+    device_parser before = {.arena = arena};
+    name_table names = {{0}, {0}}; /* of devices */
+    for (uint32_t i = 0; i < devices->count; i++) UIR_TRY(add_name(&before, &names, devices->data[i]->name, i, true));
     uir_tokenizer_init(&tokens, text, length, file, arena, diagnostics);
-    do UIR_TRY(parse_device(&tokens, arena, devices));
+    do UIR_TRY(parse_device(&tokens, arena, &names, devices));
     while (tokens.current.kind != UIR_TOKEN_END);
     return UIR_STATUS_OK;
 }
