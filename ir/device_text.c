@@ -66,18 +66,11 @@ typedef struct named_form {
     uir_legal_row row; /* where and how; the instruction and its dtypes are not of it */
 } named_form;
 
-/* The places of names in a list, so that a name is found in a text of any length. */
-typedef struct name_table {
-    uir_strings names;
-    uir_vector(uint32_t) places; /* by name: its place + 1; 0: none */
-} name_table;
-
 typedef struct device_parser {
     uir_tokenizer *tokens;
     uir_arena *arena;
     uir_device *device;
-    name_table source_names, dtype_names, form_names; /* those of all chips are the common parser's */
-    uint32_t source_count;
+    uir_names source_names, dtype_names, form_names; /* those of all chips are the common parser's */
     uir_vector(named_mask) dtypes;
     uir_vector(named_form) forms;
     uir_vector(uir_legal_row) legal, own; /* `own`: of this chip alone, which stand before those of all chips */
@@ -89,21 +82,14 @@ static bool token_is(const uir_token *token, const char *name) {
     return strlen(name) == token->length && memcmp(token->text, name, token->length) == 0;
 }
 
-/* The first place that a name was given stays, unless `again`. */
-static uir_status add_name(device_parser *p, name_table *table, const char *name, uint32_t place, bool again) {
-    uir_string id;
-    if (!table->names.arena) UIR_TRY(uir_strings_init(&table->names, p->arena));
-    UIR_TRY(uir_strings_intern(&table->names, name, strlen(name), &id));
-    while (table->places.count <= id.id) UIR_TRY(uir_vector_push(p->arena, &table->places, 0));
-    if (again || !table->places.data[id.id]) table->places.data[id.id] = place + 1;
-    return UIR_STATUS_OK;
+/* Of the chip, or of all chips. */
+static uint32_t find_name(const uir_names *own, const uir_names *common, const uir_token *token) {
+    uint32_t place = uir_names_get(own, token->text, token->length);
+    return place == UIR_NAMES_NONE && common ? uir_names_get(common, token->text, token->length) : place;
 }
 
-/* Its place + 1; 0: none. */
-static uint32_t find_name(const name_table *table, const char *name, size_t length) {
-    uir_string id;
-    if (!table->names.arena || !uir_strings_find(&table->names, name, length, &id)) return 0;
-    return id.id < table->places.count ? table->places.data[id.id] : 0;
+static uir_status put_name(device_parser *p, uir_names *names, const char *name, uint32_t place) {
+    return uir_names_put(names, p->arena, name, strlen(name), place);
 }
 
 static bool is_reserved(const uir_token *token) {
@@ -184,8 +170,7 @@ static uir_status parse_source(device_parser *p) {
     if (token->kind != UIR_TOKEN_AT)
         return uir_tokenizer_error(p->tokens,
                                    "a number needs its source: @NAME, as in `source NAME \"where it is from\"`");
-    if (find_name(&p->source_names, token->text, token->length) ||
-        (p->common && find_name(&p->common->source_names, token->text, token->length))) {
+    if (find_name(&p->source_names, p->common ? &p->common->source_names : NULL, token) != UIR_NAMES_NONE) {
         uir_tokenizer_advance(p->tokens);
         return UIR_STATUS_OK;
     }
@@ -286,10 +271,10 @@ static uir_status parse_dtypes(device_parser *p, uint32_t *out_mask) {
             bits = 1u << dtype;
         } else {
             /* The last that was given the name. */
-            uint32_t place = token->kind == UIR_TOKEN_NAME ? find_name(&p->dtype_names, token->text, token->length) : 0;
-            if (!place && token->kind == UIR_TOKEN_NAME && p->common)
-                place = find_name(&p->common->dtype_names, token->text, token->length);
-            if (place) bits = p->dtypes.data[place - 1].mask;
+            uint32_t place = token->kind == UIR_TOKEN_NAME
+                                 ? find_name(&p->dtype_names, p->common ? &p->common->dtype_names : NULL, token)
+                                 : UIR_NAMES_NONE;
+            if (place != UIR_NAMES_NONE) bits = p->dtypes.data[place].mask;
             if (!bits) return uir_tokenizer_error(p->tokens, "expected a dtype, or a name that `dtypes` gave to some");
         }
         uir_tokenizer_advance(p->tokens);
@@ -339,15 +324,13 @@ static void take_form(uir_legal_row *row, const uir_legal_row *form) {
 
 /* The first that was given the name. */
 static uir_status find_form(device_parser *p, const named_form **out_form) {
-    const uir_token *token = &p->tokens->current;
-    bool is_name = token->kind == UIR_TOKEN_NAME;
-    uint32_t place = is_name && p->common ? find_name(&p->common->form_names, token->text, token->length) : 0;
-    if (!place && is_name) place = find_name(&p->form_names, token->text, token->length);
-    if (place)
+    uint32_t place = p->common ? find_name(&p->common->form_names, &p->form_names, &p->tokens->current)
+                               : find_name(&p->form_names, NULL, &p->tokens->current);
+    if (p->tokens->current.kind == UIR_TOKEN_NAME && place != UIR_NAMES_NONE)
         uir_tokenizer_advance(p->tokens);
     else
         UIR_TRY(find_word(p, "a form", p->forms.data, p->forms.count, sizeof *p->forms.data, &place)); /* says it */
-    *out_form = &p->forms.data[place ? place - 1 : 0];
+    *out_form = &p->forms.data[place];
     return UIR_STATUS_OK;
 }
 
@@ -484,7 +467,7 @@ static uir_status parse_item(device_parser *p) {
         if (p->tokens->current.kind != UIR_TOKEN_STRING)
             return uir_tokenizer_error(p->tokens, "expected where the numbers are from, in quotes");
         uir_tokenizer_advance(p->tokens);
-        return add_name(p, &p->source_names, name, p->source_count++, true);
+        return put_name(p, &p->source_names, name, 0);
     }
     if (uir_tokenizer_accept(p->tokens, "kinds"))
         return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_DEVICE_MAX_UNIT_KINDS,
@@ -500,7 +483,7 @@ static uir_status parse_item(device_parser *p) {
         UIR_TRY(expect_new_name(p, "a set of dtypes", &set.name));
         UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
         UIR_TRY(parse_dtypes(p, &set.mask));
-        UIR_TRY(add_name(p, &p->dtype_names, set.name, p->dtypes.count, true));
+        UIR_TRY(put_name(p, &p->dtype_names, set.name, p->dtypes.count));
         return uir_vector_push(p->arena, &p->dtypes, set);
     }
     if (uir_tokenizer_accept(p->tokens, "form")) {
@@ -508,7 +491,8 @@ static uir_status parse_item(device_parser *p) {
         UIR_TRY(uir_tokenizer_expect_name(p->tokens, "a form", &form.name));
         UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
         UIR_TRY(parse_form(p, &form.row));
-        UIR_TRY(add_name(p, &p->form_names, form.name, p->forms.count, false));
+        if (uir_names_get(&p->form_names, form.name, strlen(form.name)) == UIR_NAMES_NONE)
+            UIR_TRY(put_name(p, &p->form_names, form.name, p->forms.count));
         return uir_vector_push(p->arena, &p->forms, form);
     }
     if (uir_tokenizer_accept(p->tokens, "space")) return parse_space(p);
@@ -580,7 +564,7 @@ static uir_status parse_chip(device_parser *common, uir_device_vector *devices, 
     device->is_first_chip = devices->count == first;
     chip.device = device;
     chip.common = common;
-    chip.source_names = chip.dtype_names = chip.form_names = (name_table){{0}, {0}};
+    chip.source_names = chip.dtype_names = chip.form_names = (uir_names){{0}, {0}};
     chip.legal.data = NULL;
     chip.legal.count = chip.legal.capacity = 0;
     const uir_legal_row *rows = like ? like->legal : common->legal.data;
@@ -595,7 +579,7 @@ static uir_status parse_chip(device_parser *common, uir_device_vector *devices, 
     return uir_vector_push(common->arena, devices, device);
 }
 
-static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, name_table *names, uir_device_vector *devices) {
+static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_names *names, uir_device_vector *devices) {
     device_parser p = {.tokens = tokens, .arena = arena};
     uint32_t first = devices->count;
     UIR_TRY_ALLOCATE(p.device, uir_arena_allocate(arena, sizeof *p.device));
@@ -603,12 +587,12 @@ static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, name_tab
     UIR_TRY(uir_tokenizer_expect(tokens, "device"));
     uir_token at = tokens->current;
     UIR_TRY(expect_new_name(&p, "a device", &p.device->name));
-    if (find_name(names, p.device->name, strlen(p.device->name)))
+    if (uir_names_get(names, p.device->name, strlen(p.device->name)) != UIR_NAMES_NONE)
         return uir_tokenizer_error_at(tokens, &at, "a device of this name is described already");
     UIR_TRY(uir_tokenizer_expect(tokens, "{"));
     while (!uir_tokenizer_is(tokens, "chip")) UIR_TRY(parse_item(&p));
     while (uir_tokenizer_accept(tokens, "chip")) UIR_TRY(parse_chip(&p, devices, first));
-    if (devices->count > first) UIR_TRY(add_name(&p, names, p.device->name, first, true));
+    if (devices->count > first) UIR_TRY(put_name(&p, names, p.device->name, first));
     return uir_tokenizer_expect(tokens, "}");
 }
 
@@ -620,8 +604,8 @@ uir_status uir_device_parse(const char *text, size_t length, const char *file, u
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "a description has at most %u bytes",
                          UIR_DEVICE_MAX_TEXT_BYTES);
     device_parser before = {.arena = arena};
-    name_table names = {{0}, {0}}; /* of devices */
-    for (uint32_t i = 0; i < devices->count; i++) UIR_TRY(add_name(&before, &names, devices->data[i]->name, i, true));
+    uir_names names = {{0}, {0}}; /* of devices */
+    for (uint32_t i = 0; i < devices->count; i++) UIR_TRY(put_name(&before, &names, devices->data[i]->name, i));
     uir_tokenizer_init(&tokens, text, length, file, arena, diagnostics);
     do UIR_TRY(parse_device(&tokens, arena, &names, devices));
     while (tokens.current.kind != UIR_TOKEN_END);
