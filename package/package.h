@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-#define UIR_PACKAGE_VERSION 9
+#define UIR_PACKAGE_VERSION 10
 enum {
     UIR_PACKAGE_HEADER_SIZE = 32,
     UIR_PACKAGE_SECTION_SIZE = 32,
