@@ -44,6 +44,7 @@ static const uir_legal_row legal[] = {
     ROW("unary.trunc", D(F64)),
     ROW("unary.sin", D(F64)),
     ROW("unary.cos", D(F64)),
+    ROW("unary.tan", D(F64)),
     ROW("binary.*", NUMBERS | D(BOOL)),
     ROW("compare.*", NUMBERS | D(BOOL)),
     ROW("ternary.fma", FLOATS),
