@@ -63,11 +63,10 @@ static uir_status tell(holding *h, const uir_declaration *declaration, bool is_e
 }
 
 static uir_status hold(holding *h, const uir_declaration *declaration) {
-    const uir_type *declared = &declaration->type,
-                   *made = &uir_value_info_get(h->source, declaration->value)->type;
+    const uir_type *declared = &declaration->type, *made = &uir_value_info_get(h->source, declaration->value)->type;
     /* A plain value stands for a full optional. */
-    bool same_kind = declared->kind == made->kind || declared->kind == UIR_VALUE_OPTIONAL ||
-                     made->kind == UIR_VALUE_OPTIONAL;
+    bool same_kind =
+        declared->kind == made->kind || declared->kind == UIR_VALUE_OPTIONAL || made->kind == UIR_VALUE_OPTIONAL;
     bool typed = declared->dtype != UIR_DTYPE_NONE && made->dtype != UIR_DTYPE_NONE;
     if (typed && (!same_kind || declared->dtype != made->dtype)) return tell(h, declaration, true);
     if (declaration->varies || !contradicts(h->source, declared, made)) return UIR_STATUS_OK;

@@ -40,7 +40,7 @@ typedef struct resize {
 /* One axis of it. */
 typedef struct resize_axis {
     uir_dim in, out;
-    uir_value_id scale;            /* f32, rank 0 */
+    uir_value_id scale;                  /* f32, rank 0 */
     uir_value_id numerator, denominator; /* the same exactly, i64, rank 0 */
     bool scale_known;
     double scale_number;
@@ -154,8 +154,9 @@ static bool find_position(uir_builder *b, const resize *r, const resize_axis *a,
         *out_n = centred;
         return true;
     case HALF_PIXEL_SYMMETRIC: /* and in/2 * (1 - out / (in * p/q)) */
-        *out_n = a->from_size ? centred
-                              : add(b, centred, subtract(b, multiply(b, in, p), multiply(b, extent_whole(b, a->out), q)));
+        *out_n = a->from_size
+                     ? centred
+                     : add(b, centred, subtract(b, multiply(b, in, p), multiply(b, extent_whole(b, a->out), q)));
         return true;
     case PYTORCH_HALF_PIXEL:
         *out_n = uir_build_select(b, greater(b, extent_whole(b, a->out), one), centred, whole(b, 0));
@@ -166,8 +167,8 @@ static bool find_position(uir_builder *b, const resize *r, const resize_axis *a,
         return true;
     case ALIGN_CORNERS: { /* x * (in - 1) / (length - 1), length = in * p/q; of length 1: 0 */
         if (!a->from_sizes) return false;
-        uir_value_id steps = a->from_size ? subtract(b, extent_whole(b, a->out), one)
-                                          : subtract(b, multiply(b, in, p), q);
+        uir_value_id steps =
+            a->from_size ? subtract(b, extent_whole(b, a->out), one) : subtract(b, multiply(b, in, p), q);
         x = multiply(b, x, subtract(b, in, one));
         *out_n = a->from_size ? x : multiply(b, x, q);
         uir_value_id single = less_equal(b, steps, whole(b, 0));

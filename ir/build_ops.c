@@ -71,7 +71,8 @@ static uint32_t broadcast_dims(uir_builder *builder, const uir_value_id *values,
     return rank;
 }
 
-/* A result that is known to be empty is nothing to compute, and is left out with what it demands: that is asked apart. */
+/* A result that is known to be empty is nothing to compute, and is left out with what it demands: that is asked apart.
+ */
 static void demand_empty(uir_builder *builder, const uir_type *from, const uir_dim *dims, uint32_t rank) {
     const uir_dim *own = from->dims;
     uint32_t own_rank = from->rank_known ? from->rank : 0; /* building moves the array that it lies in */
