@@ -78,8 +78,8 @@ static int64_t find_roi(uir_rule_context *context) {
 static int64_t find_sizes_of_theta(uir_rule_context *context) {
     int64_t axes;
     const uir_type *type = uir_rule_type(context, uir_rule_input(context, 0));
-    bool known = type->rank_known && type->rank == 3 &&
-                 uir_dim_is_const(context->builder.module->dims, type->dims[1], &axes);
+    bool known =
+        type->rank_known && type->rank == 3 && uir_dim_is_const(context->builder.module->dims, type->dims[1], &axes);
     return known ? axes + 2 : -1;
 }
 

@@ -202,7 +202,8 @@ static uir_value_id last_normalised(uir_rule_context *context, uir_value_id sum,
 uir_status uir_rule_skip_layer_normalization(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id sum = skip_sum(context, 4), mean = {0}, inverse = {0};
-    uir_value_id y = last_normalised(context, sum, uir_rule_input(context, 2), uir_rule_input(context, 3), &mean, &inverse);
+    uir_value_id y =
+        last_normalised(context, sum, uir_rule_input(context, 2), uir_rule_input(context, 3), &mean, &inverse);
     context->outputs[0] = uir_build_cast(b, y, dtype_of(b, uir_rule_input(context, 0)));
     if (uir_rule_has_output(context, 1)) context->outputs[1] = mean;
     if (uir_rule_has_output(context, 2)) context->outputs[2] = inverse;
@@ -241,11 +242,14 @@ uir_status uir_rule_embed_layer_normalization(uir_rule_context *context) {
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
                                 "segment_ids and segment_embedding must both be given, or neither");
     if (is_none(places)) places = uir_network_range(b, UIR_DTYPE_I64, shape.dims[1]);
-    uir_value_id sum = add(b, embedded(context, 2, "word_embedding", ids), embedded(context, 3, "position_embedding", places));
+    uir_value_id sum =
+        add(b, embedded(context, 2, "word_embedding", ids), embedded(context, 3, "position_embedding", places));
     if (!is_none(segments)) sum = add(b, sum, embedded(context, 4, "segment_embedding", segments));
-    uir_value_id y = last_normalised(context, sum, uir_rule_input(context, 5), uir_rule_input(context, 6), &mean, &inverse);
+    uir_value_id y =
+        last_normalised(context, sum, uir_rule_input(context, 5), uir_rule_input(context, 6), &mean, &inverse);
     context->outputs[0] = uir_build_cast(b, y, dtype);
-    if (uir_rule_has_output(context, 1)) context->outputs[1] = mask_index(context, uir_rule_input(context, 7), shape.dims[0]);
+    if (uir_rule_has_output(context, 1))
+        context->outputs[1] = mask_index(context, uir_rule_input(context, 7), shape.dims[0]);
     if (uir_rule_has_output(context, 2)) context->outputs[2] = uir_build_cast(b, sum, dtype);
     return b->status;
 }

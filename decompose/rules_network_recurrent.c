@@ -134,11 +134,11 @@ typedef struct pass {
     const layer *layer;
     const activation *activations;
     bool reverse;
-    uir_value_id recurrent;      /* R transposed: [H, gates * H]; of a GRU that resets first, the part of z and r */
+    uir_value_id recurrent;       /* R transposed: [H, gates * H]; of a GRU that resets first, the part of z and r */
     uir_integer_weights integers; /* in its place, where the layer is quantised */
-    uir_value_id candidate;      /* of such a GRU: the part of h, [H, H] */
-    uir_value_id recurrent_bias; /* [gates * H], or none; folded into the input product where it can be */
-    uir_value_id peepholes;      /* [3 * H], or none */
+    uir_value_id candidate;       /* of such a GRU: the part of h, [H, H] */
+    uir_value_id recurrent_bias;  /* [gates * H], or none; folded into the input product where it can be */
+    uir_value_id peepholes;       /* [3 * H], or none */
     bool linear_before_reset, input_forget;
 } pass;
 

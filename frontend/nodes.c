@@ -343,7 +343,8 @@ static uir_status check_default(uir_importer *importer, uir_value_id value, cons
 }
 
 /* The type of an input whose default the caller replaces: as declared, else as the default's. */
-static uir_status complete_type(uir_importer *importer, const UirOnnx__GraphProto *proto, uir_bytes name, uir_type *type) {
+static uir_status complete_type(uir_importer *importer, const UirOnnx__GraphProto *proto, uir_bytes name,
+                                uir_type *type) {
     const UirOnnx__TensorProto *t = NULL;
     for (size_t i = 0; i < proto->n_initializer && !t; i++)
         if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->initializer[i], name))) t = proto->initializer[i];
@@ -389,11 +390,12 @@ static uir_status check_overrides(uir_importer *importer, const UirOnnx__GraphPr
         UIR_TRY(uir_import_name(importer, bytes, &name));
         const uir_import_binding *binding = name.id ? &importer->bindings.data[name.id] : NULL;
         bool known = binding && binding->bound && binding->scope == importer->scope;
-        return uir_error_hint(importer->diagnostics, UIR_STATUS_INVALID_ARGUMENT, place,
-                              "--info lists the inputs and those that have a default",
-                              known ? "'%.*s' cannot be overridden: it is a constant, and the file does not list it as an input"
-                                    : "'%.*s' cannot be overridden: the model has no such input",
-                              UIR_BYTES_FORMAT(bytes));
+        return uir_error_hint(
+            importer->diagnostics, UIR_STATUS_INVALID_ARGUMENT, place,
+            "--info lists the inputs and those that have a default",
+            known ? "'%.*s' cannot be overridden: it is a constant, and the file does not list it as an input"
+                  : "'%.*s' cannot be overridden: the model has no such input",
+            UIR_BYTES_FORMAT(bytes));
     }
     return UIR_STATUS_OK;
 }

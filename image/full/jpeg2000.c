@@ -54,11 +54,13 @@ static codestream find_codestream(const uir_image_source *source) {
 /* SIZ: the picture and its tiles. `at`: behind the segment's length. */
 static const char *check_sizes(codestream *c, const uint8_t *at, uint32_t length) {
     if (length < 36) return "the JPEG 2000 picture is damaged";
-    uint64_t right = get(at + 2, 4), bottom = get(at + 6, 4), tile_width = get(at + 18, 4), tile_height = get(at + 22, 4);
+    uint64_t right = get(at + 2, 4), bottom = get(at + 6, 4), tile_width = get(at + 18, 4),
+             tile_height = get(at + 22, 4);
     uint64_t left = get(at + 26, 4), top = get(at + 30, 4);
     c->components = get(at + 34, 2);
     if (!tile_width || !tile_height || left >= right || top >= bottom) return "the JPEG 2000 picture is damaged";
-    uint64_t columns = (right - left + tile_width - 1) / tile_width, rows = (bottom - top + tile_height - 1) / tile_height;
+    uint64_t columns = (right - left + tile_width - 1) / tile_width,
+             rows = (bottom - top + tile_height - 1) / tile_height;
     if (!c->components || c->components > MOST_COMPONENTS) return "the JPEG 2000 picture has more than 4 components";
     if (columns > 65535 || rows > 65535 || columns * rows > c->size / LEAST_TILE_PART + 1)
         return "the JPEG 2000 picture is cut off: its header tells of more tiles than its bytes can hold";
@@ -87,7 +89,8 @@ static const char *check_segment(codestream *c, uint32_t marker, const uint8_t *
     return marker == COD || marker == COC ? "the JPEG 2000 picture is damaged" : NULL;
 }
 
-/* Goes along the headers of the picture and of all parts of tiles. What comes after a part that has no length is data. */
+/* Goes along the headers of the picture and of all parts of tiles. What comes after a part that has no length is data.
+ */
 static const char *check_headers(codestream *c) {
     size_t at = 2, next_part = 0;
     for (;;) {

@@ -1,5 +1,5 @@
-/* TIFF, by libtiff: the first picture of the file. Its errors are heard by handle; nothing is printed. Alpha is left out,
- * not blended. */
+/* TIFF, by libtiff: the first picture of the file. Its errors are heard by handle; nothing is printed. Alpha is left
+ * out, not blended. */
 #include "base/sanitize.h"
 #include "image/full/all.h"
 
@@ -84,9 +84,11 @@ static const struct {
     uint16_t compression;
     uint64_t (*find_least)(uint64_t width, uint64_t height, uint64_t bits);
 } compressions[] = {
-    {COMPRESSION_NONE, of_one},           {COMPRESSION_PACKBITS, of_runs},  {COMPRESSION_LZW, of_words},
-    {COMPRESSION_ADOBE_DEFLATE, of_deflate}, {COMPRESSION_DEFLATE, of_deflate}, {COMPRESSION_CCITTRLE, of_fax},
-    {COMPRESSION_CCITTFAX3, of_fax},      {COMPRESSION_CCITTFAX4, of_fax},  {COMPRESSION_JPEG, of_jpeg},
+    {COMPRESSION_NONE, of_one},        {COMPRESSION_PACKBITS, of_runs},
+    {COMPRESSION_LZW, of_words},       {COMPRESSION_ADOBE_DEFLATE, of_deflate},
+    {COMPRESSION_DEFLATE, of_deflate}, {COMPRESSION_CCITTRLE, of_fax},
+    {COMPRESSION_CCITTFAX3, of_fax},   {COMPRESSION_CCITTFAX4, of_fax},
+    {COMPRESSION_JPEG, of_jpeg},
 };
 
 /* Scans of JPEG: a pass over all pixels each, however few bytes it has. */
@@ -153,7 +155,8 @@ static uir_status take_pixels(uir_image_source *source, TIFF *tiff, uint32_t *ra
     uint16_t alone[8] = {EXTRASAMPLE_ASSOCALPHA};
     if (extra_count && extra_count <= 8) TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra_count, alone);
     if (!TIFFRGBAImageOK(tiff, message))
-        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the TIFF picture is of colours that cannot be shown as RGB");
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
+                              "the TIFF picture is of colours that cannot be shown as RGB");
     if (!TIFFReadRGBAImageOriented(tiff, (uint32_t)p->width, (uint32_t)p->height, raster, ORIENTATION_TOPLEFT, 1))
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture is damaged or cut off");
     size_t count = p->size / 3;

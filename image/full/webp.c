@@ -23,8 +23,7 @@ static uir_status decode(uir_image_source *source, WebPDecoderConfig *config) {
     }
     WebPIDelete(decoder);
     if (code == VP8_STATUS_OUT_OF_MEMORY) return UIR_STATUS_OUT_OF_MEMORY;
-    if (code == VP8_STATUS_SUSPENDED)
-        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is cut off");
+    if (code == VP8_STATUS_SUSPENDED) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is cut off");
     if (code != VP8_STATUS_OK) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is damaged");
     UIR_WRITTEN_ELSEWHERE(source->pixels.data, source->pixels.size);
     return UIR_STATUS_OK;

@@ -343,7 +343,8 @@ static void test_without_extras(void **state) {
         for (size_t k = 0; k < 3; k++) {
             if (!strstr(p->name, names[k])) continue;
             assert_int_equal(decode(p->data, p->size, "RGB", &c, &pixels, &problem), UIR_STATUS_UNSUPPORTED);
-            if (!strstr(problem, names[k]) || !strstr(problem, "which libuir decodes")) fail_msg("%s: %s", p->name, problem);
+            if (!strstr(problem, names[k]) || !strstr(problem, "which libuir decodes"))
+                fail_msg("%s: %s", p->name, problem);
             met[k]++;
         }
     }
@@ -353,16 +354,11 @@ static void test_without_extras(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_without_extras),
-        cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_own_channels),
-        cmocka_unit_test(test_very_many_scans),
-        cmocka_unit_test(test_boasting_headers),
-        cmocka_unit_test(test_what_is_no_picture),
+        cmocka_unit_test(test_pixels),           cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_without_extras),   cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_damaged),          cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_own_channels),     cmocka_unit_test(test_very_many_scans),
+        cmocka_unit_test(test_boasting_headers), cmocka_unit_test(test_what_is_no_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,14 +203,15 @@ static bool is_named(const run_options *options, const char *name) {
     return false;
 }
 
-size_t case_find_overrides(const uir_model *model, const run_options *options, const char **out_names, size_t capacity) {
+size_t case_find_overrides(const uir_model *model, const run_options *options, const char **out_names,
+                           size_t capacity) {
     char **folders = NULL;
     size_t count = 0, folder_count = 0;
     uir_default d;
     if (!count_defaults(model)) return 0;
     bool asked = case_folders(options, model, &folders, &folder_count) == UIR_STATUS_OK && folder_count;
-    bool by_place = asked && is_by_place(model, folders[0]) &&
-                    count_numbered(folders[0], "input") <= count_listed(model);
+    bool by_place =
+        asked && is_by_place(model, folders[0]) && count_numbered(folders[0], "input") <= count_listed(model);
     for (size_t i = 0; query_default(model, i, &d) && count < capacity; i++)
         if (!d.is_overridden && (is_named(options, d.name) || (by_place && has_numbered(folders[0], "input", d.place))))
             out_names[count++] = d.name;

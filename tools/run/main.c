@@ -478,8 +478,8 @@ static uir_status load_overridden(uir_context *context, const run_options *optio
     return uir_model_load_file(context, options->model, model_options, out_model);
 }
 
-static uir_status load(uir_context *context, const run_options *options, bool package,
-                       uir_model_options *model_options, uir_model **out_model) {
+static uir_status load(uir_context *context, const run_options *options, bool package, uir_model_options *model_options,
+                       uir_model **out_model) {
     uir_package_open_options open_options = {.struct_size = sizeof open_options,
                                              .trusted = options->trusted,
                                              .device = options->device,
@@ -503,11 +503,11 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
     if (package && (options->keep.count || options->no_fusion || options->exact || options->precision ||
                     options->overrides.count)) {
         complain("give the model it was made from", "%s: what a package computes was settled when it was made",
-                 options->exact       ? "--exact"
+                 options->exact             ? "--exact"
                  : options->overrides.count ? "--override"
-                 : options->precision ? "--precision"
-                 : options->no_fusion ? "--no-fusion"
-                                      : "--keep");
+                 : options->precision       ? "--precision"
+                 : options->no_fusion       ? "--no-fusion"
+                                            : "--keep");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package && (options->dump_source || options->source)) {
