@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")), "uir-run")
-SIDE, LAYERS, MB = 4096, 2, 1 << 20
+SIDE, LAYERS, MB = 4096, 4, 1 << 20
 TIMES, MORE = 3, 200 * MB
 node = helper.make_node
 
