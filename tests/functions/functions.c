@@ -92,9 +92,9 @@ static double error_of(const form *form, double got, double high, double low, bo
 }
 
 static double stated(const function *f, uir_dtype dtype) {
-    if (dtype == UIR_DTYPE_F64) return f->ulp_f64;
-    if (dtype == UIR_DTYPE_F32) return f->ulp_f32;
-    return 0.5 + (f->ulp_f32 == 0.5 ? 0 : ldexp(f->ulp_f32, form_of(dtype).digits - 24));
+    double ulp = functions_ulp(f, dtype == UIR_DTYPE_F64 ? dtype : UIR_DTYPE_F32);
+    if (uir_dtype_bits(dtype) > 16) return ulp;
+    return 0.5 + (ulp == 0.5 ? 0 : ldexp(ulp, form_of(dtype).digits - 24));
 }
 
 /* ---- runs ---- */
