@@ -1,5 +1,5 @@
-/* The functions of ir/kernel_math*.inc against the C library: of f32 in double, of f64 in long double where that has more
- * digits; within the ulp of ir/kernel_math.def, whatever the argument. */
+/* The functions of ir/kernel_math*.inc against the C library: of f32 in double, of f64 in long double where that has
+ * more digits; within the ulp of ir/kernel_math.def, whatever the argument. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,8 +104,8 @@ static uint64_t draw(uint64_t *seed) {
     return *seed;
 }
 
-/* Whole numbers of quarter turns too, which leave the least. A long double of no more digits than a double says nothing of
- * its last one. */
+/* Whole numbers of quarter turns too, which leave the least. A long double of no more digits than a double says nothing
+ * of its last one. */
 static void test_stated_ulp_f64(void **state) {
     (void)state;
     if (LDBL_MANT_DIG < 64) skip();
@@ -123,11 +123,41 @@ static void test_stated_ulp_f64(void **state) {
     }
 }
 
-static const double specials[] = {0,          -0.0,       1,        -1,        0.5,       -0.5,       2,           -2,
-                                  3,          -3,         1.5,      -1.5,      INFINITY,  -INFINITY,  NAN,         0x1p-149,
-                                  -0x1p-149,  0x1p127,    -0x1p127, 16777216,  -16777216, 16777215,   -16777215,   8388609,
-                                  0.99999994, 1.00000012, 1e10,     -1e10,     1e20,      0x1p-126,   9007199254740991.0,
-                                  -9007199254740991.0, 9007199254740992.0, 0x1p-1074, 0x1.fffffffffffffp1023};
+static const double specials[] = {0,
+                                  -0.0,
+                                  1,
+                                  -1,
+                                  0.5,
+                                  -0.5,
+                                  2,
+                                  -2,
+                                  3,
+                                  -3,
+                                  1.5,
+                                  -1.5,
+                                  INFINITY,
+                                  -INFINITY,
+                                  NAN,
+                                  0x1p-149,
+                                  -0x1p-149,
+                                  0x1p127,
+                                  -0x1p127,
+                                  16777216,
+                                  -16777216,
+                                  16777215,
+                                  -16777215,
+                                  8388609,
+                                  0.99999994,
+                                  1.00000012,
+                                  1e10,
+                                  -1e10,
+                                  1e20,
+                                  0x1p-126,
+                                  9007199254740991.0,
+                                  -9007199254740991.0,
+                                  9007199254740992.0,
+                                  0x1p-1074,
+                                  0x1.fffffffffffffp1023};
 enum { SPECIALS = sizeof specials / sizeof specials[0] };
 
 /* All pairs of special numbers, then bases and exponents whose power is neither too large nor too small. */
@@ -199,15 +229,19 @@ static void test_small_angles(void **state) {
         float f = (float)x;
         assert_true(uir_math_sin(f) == uir_math_sin_of(f, 0) && uir_math_cos(f) == uir_math_cos_of(f, 0));
         assert_true(uir_math_tan(f) == uir_math_tan_of(f, 0) && uir_math_tan_f64(x) == uir_math_tan_of_f64(x, 0));
-        assert_true(uir_math_sin_f64(x) == uir_math_sin_of_f64(x, 0) && uir_math_cos_f64(x) == uir_math_cos_of_f64(x, 0));
+        assert_true(uir_math_sin_f64(x) == uir_math_sin_of_f64(x, 0) &&
+                    uir_math_cos_f64(x) == uir_math_cos_of_f64(x, 0));
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stated_ulp),        cmocka_unit_test(test_stated_ulp_f64),
-        cmocka_unit_test(test_stated_ulp_of_two), cmocka_unit_test(test_stated_ulp_of_two_f64),
-        cmocka_unit_test(test_ends),              cmocka_unit_test(test_small_angles),
+        cmocka_unit_test(test_stated_ulp),
+        cmocka_unit_test(test_stated_ulp_f64),
+        cmocka_unit_test(test_stated_ulp_of_two),
+        cmocka_unit_test(test_stated_ulp_of_two_f64),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_small_angles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,12 @@
  *
  *   uir-functions [--share N] [--folder DIR] [--jobs N] [--dtype NAME] [--table]
  *
- * A model per dtype has every function once, each with inputs of its own. It runs by the interpreter, which folds constants
- * too, by the VM and compiled: each within the ulp of ir/kernel_math.def, and the last two with the same bits. f16 and bf16
- * are tried whole (10 million pairs), f32 at 10 million arguments, f64 at a million; --share N: an N-th of what is not
- * whole. Exact results are computed once and kept in the folder (build/functions). Out: with --table the worst ulp seen of
- * each function and dtype beside what is stated; `N passed, M failed`, a test being a function, a dtype and an engine. */
+ * A model per dtype has every function once, each with inputs of its own. It runs by the interpreter, which folds
+ * constants too, by the VM and compiled: each within the ulp of ir/kernel_math.def, and the last two with the same
+ * bits. f16 and bf16 are tried whole (10 million pairs), f32 at 10 million arguments, f64 at a million; --share N: an
+ * N-th of what is not whole. Exact results are computed once and kept in the folder (build/functions). Out: with
+ * --table the worst ulp seen of each function and dtype beside what is stated; `N passed, M failed`, a test being a
+ * function, a dtype and an engine. */
 #include "tests/functions/functions.h"
 
 #include "base/dtype.h"
@@ -92,9 +93,9 @@ static double error_of(const form *form, double got, double high, double low, bo
 }
 
 static double stated(const function *f, uir_dtype dtype) {
-    if (dtype == UIR_DTYPE_F64) return f->ulp_f64;
-    if (dtype == UIR_DTYPE_F32) return f->ulp_f32;
-    return 0.5 + (f->ulp_f32 == 0.5 ? 0 : ldexp(f->ulp_f32, form_of(dtype).digits - 24));
+    double ulp = functions_ulp(f, dtype == UIR_DTYPE_F64 ? dtype : UIR_DTYPE_F32);
+    if (uir_dtype_bits(dtype) > 16) return ulp;
+    return 0.5 + (ulp == 0.5 ? 0 : ldexp(ulp, form_of(dtype).digits - 24));
 }
 
 /* ---- runs ---- */
@@ -126,8 +127,7 @@ static bool load(trial *t) {
     bool fine = uir_context_create(NULL, &t->context) == UIR_STATUS_OK;
     snprintf(cache, sizeof cache, "%s/cache", t->settings->folder);
     for (int e = 0; e < ENGINES && fine; e++) {
-        uir_model_options options = {
-            .struct_size = sizeof options, .device = engines[e], .wait = true, .cache = cache};
+        uir_model_options options = {.struct_size = sizeof options, .device = engines[e], .wait = true, .cache = cache};
         engine *engine = &t->engines[e];
         fine = uir_model_load_memory(t->context, model.data, model.length, NULL, &options, &engine->model) ==
                    UIR_STATUS_OK &&
@@ -155,8 +155,8 @@ static bool set_inputs(trial *t, uint64_t start, uint64_t length) {
             void *data = uir_value_get_data(t->inputs[at]);
             memset(data, 0, (size_t)length * uir_dtype_bits(t->dtype) / 8);
             for (uint64_t k = start; k < block_end(t, &functions[i], start); k++)
-                uir_dtype_store_double(t->dtype, data, k - start, functions_argument(&functions[i], t->dtype, k, second),
-                                       UIR_ROUND_NEAREST_EVEN);
+                uir_dtype_store_double(t->dtype, data, k - start,
+                                       functions_argument(&functions[i], t->dtype, k, second), UIR_ROUND_NEAREST_EVEN);
             bool fine = true;
             for (int e = 0; e < ENGINES && fine; e++)
                 fine = uir_session_set_input(t->engines[e].session, at, t->inputs[at]) == UIR_STATUS_OK;
@@ -244,11 +244,11 @@ static bool try_dtype(const settings *settings, uir_dtype dtype, uint32_t *passe
     trial t = {.settings = settings, .dtype = dtype, .counts = {half ? 65536 : many, many}};
     t.exact = calloc(function_count, sizeof *t.exact);
     t.outcomes = calloc((size_t)function_count * ENGINES, sizeof *t.outcomes);
-    bool fine = t.exact && t.outcomes &&
-                functions_prepare(settings->folder, dtype, t.counts[0], t.counts[1], settings->jobs);
+    bool fine =
+        t.exact && t.outcomes && functions_prepare(settings->folder, dtype, t.counts[0], t.counts[1], settings->jobs);
     for (uint32_t i = 0; i < function_count && fine; i++)
-        fine = functions_open(settings->folder, &functions[i], dtype, t.counts[functions[i].binary != NULL],
-                              &t.exact[i]);
+        fine =
+            functions_open(settings->folder, &functions[i], dtype, t.counts[functions[i].binary != NULL], &t.exact[i]);
     fine = fine && load(&t) && run(&t);
     if (fine) report(&t, passed, failed);
     for (int e = 0; e < ENGINES; e++) {
@@ -291,8 +291,7 @@ int main(int argc, char **argv) {
         printf("FAIL no function of tests/functions/functions.def is of the primitive %s\n", missing);
         failed++;
     }
-    if (settings.table)
-        printf("| function | dtype | interpreter | vm | cpu | stated |\n|---|---|---|---|---|---|\n");
+    if (settings.table) printf("| function | dtype | interpreter | vm | cpu | stated |\n|---|---|---|---|---|---|\n");
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
         if (settings.dtype && strcmp(settings.dtype, uir_dtype_name(dtypes[d])) != 0) continue;
         failed += !try_dtype(&settings, dtypes[d], &passed, &failed);

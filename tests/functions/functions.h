@@ -19,12 +19,14 @@ typedef struct function {
     const char *op, *attribute;
     unary_reference *unary;
     binary_reference *binary;
-    double ulp_f32, ulp_f64; /* as ir/kernel_math.def states it */
-    bool loose;              /* the sign of a zero is left open */
+    int primitive;
+    bool loose; /* the sign of a zero is left open */
 } function;
 
 extern const function functions[];
 extern const uint32_t function_count;
+/* Of f32 or f64, as ir/kernel_math.def states it. */
+double functions_ulp(const function *f, uir_dtype dtype);
 /* The primitive of ir/kernel_math.def that no function here is of; NULL: there is none. */
 const char *functions_missing(void);
 
