@@ -24,7 +24,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
                               .overrides = &overrides};
     uir_check_options check = {.device = options->device,
                                .exact = options->exact,
-                               .strict = uir_api_is_strict(options->strict),
+                               .strict = options->strict,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,
                                .atol_relative = options->atol_relative,

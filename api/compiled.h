@@ -63,7 +63,7 @@ static inline uir_model_source *uir_model_get_source(const uir_model *model) {
 }
 
 /* load.c */
-/* Strict because the caller asks for it, or because $UIR_STRICT is 1, which tests set for all that they run. */
+/* Are faults of the compiler errors: because the load is strict, or because $UIR_STRICT is 1, which tests set? */
 bool uir_api_is_strict(bool asked);
 void uir_model_destroy_source(uir_model *model);
 

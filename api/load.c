@@ -345,7 +345,7 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
                                 const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
                                    .exact = options->exact,
-                                   .isolates_faults = !options->strict,
+                                   .isolates_faults = !uir_api_is_strict(options->strict),
                                    .strict = options->strict,
                                    .check_text = options->debug->round_trip,
                                    .dump = options->debug->dump,
@@ -407,7 +407,6 @@ static uir_status take_options(uir_call *call, const uir_model_options *given, u
     UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_model_options, given, out));
     UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_debug_options, out->debug, out_debug));
     out->debug = out_debug;
-    out->strict = uir_api_is_strict(out->strict);
     return UIR_STATUS_OK;
 }
 

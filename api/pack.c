@@ -230,7 +230,7 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
                               .external_data = k->options->external_data,
                               .no_map = k->options->no_map,
                               .overrides = &overrides};
-    uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact, .strict = uir_api_is_strict(k->options->strict)};
+    uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact, .strict = k->options->strict};
     const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)};
     UIR_TRY(uir_precision_find(k->options->precision, diagnostics, &options.precision));
     uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);

@@ -59,7 +59,7 @@ static uir_status tell(uir_diagnostics *diagnostics, uir_status status, const ch
 
 /* The same of a stage of the whole module. */
 static uir_status tell_whole(uir_diagnostics *diagnostics, uir_status status, uir_stage stage) {
-    if (!uir_lowering_is_fault(status)) return status;
+    if (!uir_lowering_is_fault(status) || status == UIR_STATUS_INVALID_ARGUMENT) return status; /* the caller's options */
     const char *why = diagnostics && diagnostics->last ? diagnostics->last->message : uir_status_text(status);
     return uir_error_hint(diagnostics, UIR_STATUS_INTERNAL, NULL, fault_hint, "%s: %s", uir_stage_get(stage)->name,
                           why);

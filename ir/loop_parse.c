@@ -40,9 +40,15 @@ static uir_dim resolve(void *user, const char *name, size_t length) {
     for (uint32_t i = p->loops.count; p->loop_variables && i-- > 0;) {
         if (uir_lparse_is_name(&token, p->loops.data[i].name)) return uir_dim_symbol(dims, p->loops.data[i].symbol);
     }
-    uint32_t size = uir_names_get(&p->sizes, name, length), tile = uir_names_get(&p->tiles, name, length);
-    if (size != UIR_NAMES_NONE) return uir_dim_symbol(dims, p->function->sizes.data[size].symbol);
-    return tile != UIR_NAMES_NONE ? uir_dim_symbol(dims, p->function->tiles.data[tile].symbol) : UIR_DIM_NONE;
+    for (uint32_t i = 0; i < p->function->sizes.count; i++) {
+        if (uir_lparse_is_name(&token, p->function->sizes.data[i].name))
+            return uir_dim_symbol(dims, p->function->sizes.data[i].symbol);
+    }
+    for (uint32_t i = 0; i < p->function->tiles.count; i++) {
+        if (uir_lparse_is_name(&token, p->function->tiles.data[i].name))
+            return uir_dim_symbol(dims, p->function->tiles.data[i].symbol);
+    }
+    return UIR_DIM_NONE;
 }
 
 uir_status uir_lparse_dim(uir_lparser *p, uir_dim *out_dim) {
@@ -87,8 +93,10 @@ uir_status uir_lparse_conditions(uir_lparser *p, uir_loop_statement *s) {
 
 /* ---- expressions ---- */
 static uint32_t find_tensor(const uir_lparser *p, const uir_token *token) {
-    uint32_t tensor = uir_names_get(&p->tensors, token->text, token->length);
-    return tensor != UIR_NAMES_NONE ? tensor : UIR_LOOP_NONE;
+    for (uint32_t i = 0; i < p->function->tensors.count; i++) {
+        if (uir_lparse_is_name(token, p->function->tensors.data[i].name)) return i;
+    }
+    return UIR_LOOP_NONE;
 }
 
 static const char *parameter_name(const uir_lparser *p, uint32_t number) {
@@ -250,9 +258,12 @@ static uir_status take_expressions(uir_lparser *p, uint32_t *out_ids, uint32_t c
 uir_status uir_lparse_check_new_name(uir_lparser *p, const uir_token *name) {
     uir_dtype dtype;
     bool taken = find_tensor(p, name) != UIR_LOOP_NONE || uir_dtype_from_name(name->text, name->length, &dtype);
-    const uir_names *declared[] = {&p->sizes, &p->tiles, &p->monoids};
-    for (size_t i = 0; i < sizeof declared / sizeof *declared; i++)
-        taken |= uir_names_get(declared[i], name->text, name->length) != UIR_NAMES_NONE;
+    for (uint32_t i = 0; i < p->function->sizes.count; i++)
+        taken |= uir_lparse_is_name(name, p->function->sizes.data[i].name);
+    for (uint32_t i = 0; i < p->function->tiles.count; i++)
+        taken |= uir_lparse_is_name(name, p->function->tiles.data[i].name);
+    for (uint32_t i = 0; i < p->function->monoids.count; i++)
+        taken |= uir_lparse_is_name(name, p->function->monoids.data[i].name);
     return taken ? uir_tokenizer_error_at(PARSE(p), name, "the name '%.*s' is taken", (int)name->length, name->text)
                  : UIR_STATUS_OK;
 }
@@ -285,8 +296,6 @@ uir_status uir_lparse_sizes(uir_lparser *p, bool tile) {
                 "a size is at least 0, a tile at least 1, its bounds in order, its multiple at least 1");
         }
         UIR_TRY(uir_dims_add_symbol(p->function->dims, size.name, strlen(size.name), facts, &size.symbol));
-        UIR_TRY(uir_names_put(tile ? &p->tiles : &p->sizes, &p->function->arena, size.name, strlen(size.name),
-                              tile ? p->function->tiles.count : p->function->sizes.count));
         if (tile)
             UIR_TRY(uir_vector_push(&p->function->arena, &p->function->tiles, size));
         else
@@ -372,7 +381,6 @@ static uir_status take_tensor(uir_lparser *p) {
         t.index = (uint32_t)index;
         t.constant = t.role == UIR_LOOP_ROLE_IN && uir_tokenizer_accept(PARSE(p), "constant");
     }
-    UIR_TRY(uir_names_put(&p->tensors, &p->function->arena, t.name, strlen(t.name), p->function->tensors.count));
     return uir_vector_push(&p->function->arena, &p->function->tensors, t);
 }
 
@@ -448,7 +456,6 @@ static uir_status take_monoid(uir_lparser *p) {
     p->monoid = NULL;
     p->combining = false;
     UIR_TRY(status);
-    UIR_TRY(uir_names_put(&p->monoids, &p->function->arena, m.name, strlen(m.name), p->function->monoids.count));
     return uir_vector_push(&p->function->arena, &p->function->monoids, m);
 }
 

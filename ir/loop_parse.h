@@ -6,7 +6,6 @@
 #ifndef UIR_IR_LOOP_PARSE_H
 #define UIR_IR_LOOP_PARSE_H
 
-#include "base/intern.h"
 #include "ir/loop.h"
 
 typedef struct uir_lparse_scope {
@@ -17,12 +16,11 @@ typedef struct uir_lparse_scope {
 typedef struct uir_lparser {
     uir_tokenizer tokens;
     uir_loop_function *function;
-    uir_names sizes, tiles, tensors, monoids; /* the function's, by their place */
-    uir_vector(uir_lparse_scope) loops;       /* loop variables in scope, a stack */
-    const uir_loop_statement *block;          /* whose iteration variables are in scope, or NULL */
-    bool loop_variables;                      /* loop variables are visible (axis.bind, where, if) */
-    const uir_loop_monoid *monoid;            /* whose parameters are in scope, or NULL */
-    uint32_t parameters;                      /* how many of them: 0, the state, or with elements / the other state */
+    uir_vector(uir_lparse_scope) loops; /* loop variables in scope, a stack */
+    const uir_loop_statement *block;    /* whose iteration variables are in scope, or NULL */
+    bool loop_variables;                /* loop variables are visible (axis.bind, where, if) */
+    const uir_loop_monoid *monoid;      /* whose parameters are in scope, or NULL */
+    uint32_t parameters;                /* how many of them: 0, the state, or with elements / the other state */
     bool combining;
     uint32_t depth;
 } uir_lparser;

@@ -159,8 +159,10 @@ static uir_status take_store(uir_lparser *p, const uir_token *name, uir_loop_sta
 static uir_status take_monoid_statement(uir_lparser *p, uir_loop_statement_kind kind, uir_loop_statement *s) {
     s->kind = kind;
     uir_token name = p->tokens.current;
-    s->monoid = uir_names_get(&p->monoids, name.text, name.length);
-    if (name.kind != UIR_TOKEN_NAME || s->monoid == UIR_NAMES_NONE) {
+    for (s->monoid = 0; s->monoid < p->function->monoids.count &&
+                        !uir_lparse_is_name(&name, p->function->monoids.data[s->monoid].name);)
+        s->monoid++;
+    if (name.kind != UIR_TOKEN_NAME || s->monoid == p->function->monoids.count) {
         return uir_tokenizer_error(PARSE(p), "no monoid '%.*s' is declared", (int)name.length, name.text);
     }
     uir_tokenizer_advance(PARSE(p));

@@ -251,7 +251,7 @@ static void describe_values(const uir_value *value, const char *spec, char *text
 
 const char *picture_describe(const char *name, const char *path, const char *picture, const uir_value *value,
                              const char *spec, char *buffer, size_t capacity) {
-    char raw[PICTURE_TEXT / 4], shape[200] = "", values[200];
+    char raw[PICTURE_TEXT], shape[200] = "", values[200];
     const char *file = strrchr(path, '/');
     size_t used = 0;
     for (uint32_t d = 0; d < uir_value_get_rank(value) && used < sizeof shape; d++)
