@@ -13,38 +13,24 @@
 
 #define TEMPORARY_LIFE 3600 /* seconds after which what is being written is taken for left behind */
 
-/* `*out_base`: so much of it, from the beginning, is the caller's to make: a home, or what a cache's home lies in. */
-static bool default_folder(char *out, size_t size, size_t *out_base) {
+static bool default_folder(char *out, size_t size) {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int used = -1;
-    if (base && base[0] == '/') { /* the XDG specification: a relative one counts as none */
+    if (base && base[0] == '/') /* the XDG specification: a relative one counts as none */
         used = snprintf(out, size, "%s/uir", base);
-        size_t length = strlen(base);
-        while (length && base[length - 1] == '/') length--;
-        while (length && base[length - 1] != '/') length--;
-        *out_base = length ? length - 1 : 0;
-    } else if (home && home[0] == '/') {
+    else if (home && home[0] == '/')
         used = snprintf(out, size, "%s/.cache/uir", home);
-        *out_base = strlen(home);
-    }
     return used > 0 && (size_t)used < size;
 }
 
-/* Makes the folder and those above it that are missing, for the owner alone; the first `base` bytes of it must be
- * there.
- */
-static int make_folders(const char *path, size_t base) {
+/* Makes the folder and those above it that are missing, for the owner alone. */
+static int make_folders(const char *path) {
     char part[sizeof((uir_cache *)0)->path];
     size_t length = strlen(path);
-    for (size_t i = base ? base : 1; i <= length; i++) {
+    for (size_t i = 1; i <= length; i++) {
         if (path[i] != '/' && path[i] != 0) continue;
         memcpy(part, path, i);
         part[i] = 0;
-        if (i == base) {
-            struct stat about;
-            if (stat(part, &about) != 0) return errno;
-            continue;
-        }
         if (mkdir(part, 0700) != 0 && errno != EEXIST) {
             int error = errno;
             struct stat about;
@@ -61,13 +47,12 @@ static uir_status refuse(uir_cache *cache, uir_diagnostics *diagnostics, const c
 
 uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics) {
     struct stat about;
-    size_t base = 0;
     if (folder ? (size_t)snprintf(cache->path, sizeof cache->path, "%s", folder) >= sizeof cache->path || !*folder
-               : !default_folder(cache->path, sizeof cache->path, &base)) {
+               : !default_folder(cache->path, sizeof cache->path)) {
         snprintf(cache->path, sizeof cache->path, "%s", "the cache's folder");
         return refuse(cache, diagnostics, "there is no usable name; set XDG_CACHE_HOME or HOME, or give --cache");
     }
-    int error = make_folders(cache->path, base);
+    int error = make_folders(cache->path);
     if (error) return refuse(cache, diagnostics, strerror(error));
     cache->folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (cache->folder < 0)
@@ -120,27 +105,15 @@ static void remove_entry(const uir_cache *cache, const char *name) {
     unlinkat(cache->folder, use, 0);
 }
 
-/* An entry's place among those that are pruned. */
-typedef struct use {
-    struct timespec time;
-    char name[UIR_CACHE_NAME_SIZE]; /* "": none */
-} use;
-
-static bool is_before(const use *a, const use *b) {
-    if (a->time.tv_sec != b->time.tv_sec) return a->time.tv_sec < b->time.tv_sec;
-    if (a->time.tv_nsec != b->time.tv_nsec) return a->time.tv_nsec < b->time.tv_nsec;
-    return strcmp(a->name, b->name) < 0;
-}
-
-/* Of the entries used after `last`, the one used first, and the bytes of all entries; `kept` is counted and never
- * chosen. */
-static uint64_t find_next(const uir_cache *cache, const char *kept, const use *last, use *out_next) {
+/* The least recently used entry and the bytes of all of them; `kept` is counted and never chosen. */
+static uint64_t find_oldest(const uir_cache *cache, const char *kept, char oldest[UIR_CACHE_NAME_SIZE]) {
     uint64_t total = 0;
+    struct timespec least = {0, 0};
     DIR *directory = open_again(cache);
-    *out_next = (use){.name = ""};
+    oldest[0] = 0;
     if (!directory) return 0;
     for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        struct stat about, noted;
+        struct stat about, use;
         char use_name[UIR_CACHE_NAME_SIZE];
         if (is_temporary(e->d_name)) {
             if (fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -158,27 +131,25 @@ static uint64_t find_next(const uir_cache *cache, const char *kept, const use *l
         if (!is_entry(e->d_name) || fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
         total += (uint64_t)about.st_size;
         snprintf(use_name, sizeof use_name, "%.*s%s", KEY_DIGITS, e->d_name, UIR_CACHE_USE);
-        use written = {.time = about.st_mtim}, used = {.time = about.st_mtim};
-        if (fstatat(cache->folder, use_name, &noted, AT_SYMLINK_NOFOLLOW) == 0) used.time = noted.st_mtim;
-        if (is_before(&used, &written)) used = written;
-        snprintf(used.name, sizeof used.name, "%.*s", KEY_DIGITS, e->d_name);
-        if (strcmp(e->d_name, kept) == 0 || (last->name[0] && !is_before(last, &used))) continue;
-        if (!out_next->name[0] || is_before(&used, out_next)) *out_next = used;
+        struct timespec used = about.st_mtim;
+        if (fstatat(cache->folder, use_name, &use, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (use.st_mtim.tv_sec > used.tv_sec ||
+             (use.st_mtim.tv_sec == used.tv_sec && use.st_mtim.tv_nsec > used.tv_nsec)))
+            used = use.st_mtim;
+        if (strcmp(e->d_name, kept) == 0) continue;
+        if (oldest[0] && (used.tv_sec > least.tv_sec || (used.tv_sec == least.tv_sec && used.tv_nsec >= least.tv_nsec)))
+            continue;
+        least = used;
+        snprintf(oldest, UIR_CACHE_NAME_SIZE, "%.*s", KEY_DIGITS, e->d_name);
     }
     closedir(directory);
     return total;
 }
 
-/* Each entry is tried once: one that cannot be removed leaves the limit to the next. */
 void uir_cache_prune(uir_cache *cache, uir_cache_key kept) {
-    char kept_name[UIR_CACHE_NAME_SIZE];
-    use next = {.name = ""}, last;
+    char kept_name[UIR_CACHE_NAME_SIZE], oldest[UIR_CACHE_NAME_SIZE];
     uir_cache_name(kept, "", kept_name);
-    do {
-        last = next;
-        if (find_next(cache, kept_name, &last, &next) <= cache->limit || !next.name[0]) return;
-        remove_entry(cache, next.name);
-    } while (true);
+    while (find_oldest(cache, kept_name, oldest) > cache->limit && oldest[0]) remove_entry(cache, oldest);
 }
 
 uir_status uir_cache_remove(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics) {
