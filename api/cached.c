@@ -1,14 +1,17 @@
 /* Packages of models in the cache.
  *
- * Four kinds of entry. The package, by its configuration (device and its sizes, version and build of this library) and
+ * Five kinds of entry. The package, by its configuration (device and its sizes, version and build of this library) and
  * the bytes of all files of the model. Two short cuts to that key: by the stamps of the files, which are not read then;
- * and by the bytes of the model's own file, which names the files of external data that the key needs. And the key of
- * the native code that belongs to the package. What is missing or does not hold any more costs time, never the truth.
+ * and by the bytes of the model's own file, which names the files of external data that the key needs. The key of
+ * the native code that belongs to the package; and, until that is there, the sources that it is compiled from, so that
+ * a start goes on where the one before was ended. What is missing or does not hold any more costs time, never the
+ * truth.
  */
 #include "api/compiled.h"
 #include "backends/devices/devices.h"
 #include "compile/identity.h"
 #include "decompose/decompose.h"
+#include "package/package.h"
 
 #include <string.h>
 
@@ -44,6 +47,7 @@ static void store_record(const uir_model_code *code, const char *kind, const uir
 
 /* A key is a line of its own: as many characters as its text and the zero after it. */
 enum { KEY_LINE = UIR_DIGEST_TEXT_SIZE };
+#define SOURCES "sources"
 
 static bool key_from_text(const char *text, size_t size, uir_cache_key *out_key) {
     return size >= KEY_LINE && text[KEY_LINE - 1] == '\n' && uir_digest_parse(text, KEY_LINE - 1, out_key);
@@ -53,6 +57,29 @@ static void append_key(uir_text *text, uir_cache_key key) {
     char digits[UIR_DIGEST_TEXT_SIZE];
     uir_digest_print(&key, digits);
     uir_text_append_format(text, "%s\n", digits);
+}
+
+/* Which package an entry of that key holds: other records of parameters make another. */
+static void append_mark(uir_text *text, const uir_cache_entry *package) {
+    append_key(text, uir_cache_make_key(package->bytes, UIR_PACKAGE_HEADER_SIZE));
+}
+
+static bool has_mark(const uir_cache_entry *entry, const uir_cache_entry *package) {
+    uir_cache_key mark, wanted = uir_cache_make_key(package->bytes, UIR_PACKAGE_HEADER_SIZE);
+    return entry->size >= 2 * KEY_LINE &&
+           key_from_text((const char *)entry->bytes + KEY_LINE, entry->size - KEY_LINE, &mark) &&
+           !memcmp(&mark, &wanted, sizeof mark);
+}
+
+/* The key of an entry that belongs to the package of that key. */
+static uir_cache_key key_beside(const uir_model_cached *cached, const char *kind, uir_status *status) {
+    uir_text package;
+    uir_text_init(&package, &cached->config.allocator);
+    append_key(&package, cached->key);
+    if (uir_text_status(&package) != UIR_STATUS_OK) *status = UIR_STATUS_OUT_OF_MEMORY;
+    uir_cache_key key = make_key(cached, kind, &package, NULL, status);
+    uir_text_deinit(&package);
+    return key;
 }
 
 /* ---- a model that is its package ---- */
@@ -77,7 +104,8 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
     const uir_onnx_source source = {
-        .path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep};
+        .path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep,
+        .overrides = &cached->overrides};
     const uir_compile_call read = {.diagnostics = &call->diagnostics};
     uir_compile_init(&from->compile, &source, NULL, &model->allocator, &model->arena);
     status = uir_compile_run(&from->compile, UIR_STAGE_CLEANED, &read);
@@ -136,7 +164,6 @@ static uir_status take_facts(uir_model *model) {
 static uir_status attach_native(uir_call *call, uir_model *model, const uir_device_row *row) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const char *variant;
-    uir_text link;
     uir_cpu_device cpu;
     uir_cache_entry entry;
     uir_cache_key key;
@@ -144,13 +171,11 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     if (!row->native || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
     uir_device_find(uir_model_get_source(model)->compile.options.device, &variant);
     UIR_TRY(uir_cpu_describe(variant, &call->diagnostics, &cpu));
-    uir_text_init(&link, &model->allocator);
-    append_key(&link, code->cached.key);
-    key = make_key(&code->cached, uir_stage_get(UIR_STAGE_NATIVE)->name, &link, NULL, &status);
-    uir_text_deinit(&link);
+    code->variant = cpu.variant;
+    key = key_beside(&code->cached, uir_stage_get(UIR_STAGE_NATIVE)->name, &status);
     UIR_TRY(status);
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &entry));
-    bool good = key_from_text(entry.bytes, entry.size, &key);
+    bool good = key_from_text(entry.bytes, entry.size, &key) && has_mark(&entry, &code->cached.package);
     uir_cache_entry_release(&entry);
     if (!good) return UIR_STATUS_NOT_FOUND;
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &code->cached.native));
@@ -163,17 +188,42 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     return status;
 }
 
+/* Its sources, where there is no native code yet. */
+static uir_status open_sources(uir_call *call, uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_status status = UIR_STATUS_OK;
+    uir_cache_key key = key_beside(&code->cached, SOURCES, &status);
+    UIR_TRY(status);
+    UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &code->cached.sources));
+    if (has_mark(&code->cached.sources, &code->cached.package)) return UIR_STATUS_OK;
+    uir_cache_entry_release(&code->cached.sources);
+    return UIR_STATUS_NOT_FOUND;
+}
+
+/* What it runs on: native code, or the VM while that is made of the sources. Another process may have finished it in
+ * between, and removed these. */
+static uir_status open_code(uir_call *call, uir_model *model, const uir_device_row *row) {
+    uir_status status = attach_native(call, model, row);
+    if (status != UIR_STATUS_NOT_FOUND) return status;
+    status = open_sources(call, model);
+    return status == UIR_STATUS_NOT_FOUND ? attach_native(call, model, row) : status;
+}
+
 static uir_status open_entry(uir_call *call, uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_device_row *row = uir_device_find(uir_model_get_source(model)->compile.options.device, NULL);
-    uir_package_options options = {
-        .drivers = row->drivers, .driver_count = row->driver_count, .trusted = true, .checked = true};
+    uir_package_options options = {.pictures = uir_api_pictures(),
+                                   .drivers = row->drivers,
+                                   .driver_count = row->driver_count,
+                                   .trusted = true,
+                                   .checked = true};
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
     UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &model->allocator, NULL,
                              &model->package));
-    UIR_TRY(attach_native(call, model, row));
+    UIR_TRY(open_code(call, model, row));
     UIR_TRY(uir_api_take_package_ports(model));
     UIR_TRY(take_facts(model));
+    uir_facts_warn_faults(&model->facts, &call->diagnostics);
     model->table = &cached_model;
     model->info.device = row->native ? "cpu" : "vm";
     model->info.kernel_count = uir_package_get_facts(model->package).kernels;
@@ -189,6 +239,7 @@ static uir_status open_package(uir_call *call, uir_model *model) {
     model->package = NULL;
     uir_cache_entry_release(&code->cached.package);
     uir_cache_entry_release(&code->cached.native);
+    uir_cache_entry_release(&code->cached.sources);
     return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_NOT_FOUND;
 }
 
@@ -270,12 +321,20 @@ static uir_status look_up(uir_call *call, uir_model *model, uir_identity *identi
 }
 
 /* What decides the package, for as long as the model lives. */
-static uir_status copy_keep(uir_model *model, const uir_model_options *options, uir_model_cached *cached) {
+static uir_status copy_names(uir_model *model, const char *const *given, size_t count, const char *const **out_names) {
     const char **names;
-    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&model->arena, options->keep_count + 1, sizeof *names));
-    for (size_t i = 0; i < options->keep_count; i++)
-        UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, options->keep[i], strlen(options->keep[i])));
-    cached->keep = (uir_onnx_keep){options->keep_all, names, options->keep_count};
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&model->arena, count + 1, sizeof *names));
+    for (size_t i = 0; i < count; i++)
+        UIR_TRY_ALLOCATE(names[i], uir_arena_copy_string(&model->arena, given[i], strlen(given[i])));
+    *out_names = names;
+    return UIR_STATUS_OK;
+}
+
+static uir_status copy_names_of_options(uir_model *model, const uir_model_options *options, uir_model_cached *cached) {
+    cached->keep = (uir_onnx_keep){options->keep_all, NULL, options->keep_count};
+    UIR_TRY(copy_names(model, options->keep, options->keep_count, &cached->keep.names));
+    cached->overrides.count = options->override_count;
+    UIR_TRY(copy_names(model, options->overrides, options->override_count, &cached->overrides.names));
     cached->no_map = options->no_map;
     return UIR_STATUS_OK;
 }
@@ -292,7 +351,7 @@ uir_status uir_model_open_cached(uir_call *call, uir_model *model, const char *p
     if (options->external_data)
         UIR_TRY_ALLOCATE(code->cached.external_data,
                          uir_arena_copy_string(&model->arena, options->external_data, strlen(options->external_data)));
-    if (options) UIR_TRY(copy_keep(model, options, &code->cached));
+    if (options) UIR_TRY(copy_names_of_options(model, options, &code->cached));
     uir_text_init(&files, &model->allocator);
     uir_status status = uir_identity_init(&identity, &model->allocator, code->cached.path, code->cached.external_data);
     code->cached.began_s = identity.began_s;
@@ -394,16 +453,59 @@ void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnosti
     uir_text_init(&to, &model->allocator);
     append_key(&from, code->cached.key);
     append_key(&to, native);
+    append_mark(&to, &code->cached.package);
     if (uir_text_status(&from) == UIR_STATUS_OK)
         store_record(code, uir_stage_get(UIR_STAGE_NATIVE)->name, &from, &to, diagnostics);
     uir_text_deinit(&from);
     uir_text_deinit(&to);
 }
 
+void uir_model_cached_keep_sources(uir_model *model, uir_cache_key native, const void *sources, size_t size) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_status status = UIR_STATUS_OK;
+    uir_text head;
+    uir_cache_writer *writer;
+    uir_cache_entry entry = {0};
+    if (!code->cached.package.size) return;
+    uir_cache_key key = key_beside(&code->cached, SOURCES, &status);
+    uir_text_init(&head, &model->allocator);
+    append_key(&head, native);
+    append_mark(&head, &code->cached.package);
+    if (status == UIR_STATUS_OK) status = uir_text_status(&head);
+    if (status == UIR_STATUS_OK && uir_cache_writer_create(code->cache, key, NULL, &writer) == UIR_STATUS_OK) {
+        status = uir_cache_writer_append(writer, head.data, head.length);
+        if (status == UIR_STATUS_OK) status = uir_cache_writer_append(writer, sources, size);
+        if (status == UIR_STATUS_OK)
+            (void)!uir_cache_writer_finish(writer, &entry);
+        else
+            uir_cache_writer_abandon(writer);
+        uir_cache_entry_release(&entry);
+    }
+    uir_text_deinit(&head);
+}
+
+void uir_model_cached_remove_sources(uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    uir_status status = UIR_STATUS_OK;
+    if (!code->cached.package.size) return;
+    uir_cache_key key = key_beside(&code->cached, SOURCES, &status);
+    if (status == UIR_STATUS_OK) (void)!uir_cache_remove(code->cache, key, NULL);
+}
+
+bool uir_model_cached_get_sources(const uir_model *model, const void **out_sources, size_t *out_size,
+                                  uir_cache_key *out_native) {
+    const uir_cache_entry *entry = &uir_model_get_source(model)->code->cached.sources;
+    if (!entry->size || !key_from_text(entry->bytes, entry->size, out_native)) return false;
+    *out_sources = (const char *)entry->bytes + 2 * KEY_LINE;
+    *out_size = entry->size - 2 * KEY_LINE;
+    return true;
+}
+
 void uir_model_cached_deinit(uir_model_code *code) {
     if (code->cached.package.size) uir_cache_settle(code->cache, &code->cached.package);
     uir_cache_entry_release(&code->cached.package);
     uir_cache_entry_release(&code->cached.native);
+    uir_cache_entry_release(&code->cached.sources);
     uir_text_deinit(&code->cached.config);
     uir_text_deinit(&code->cached.stamp);
     uir_text_deinit(&code->cached.content);

@@ -1,5 +1,5 @@
 /* The compile checked stage by stage: the public face of compile/check. */
-#include "api/internal.h"
+#include "api/compiled.h"
 #include "compile/check.h"
 
 static void forward(void *user, const uir_check_report *report) {
@@ -17,9 +17,14 @@ static void forward(void *user, const uir_check_report *report) {
 
 static uir_status check(uir_call *call, const uir_allocator *allocator, uir_operation *operation, const char *path,
                         uir_value *const *inputs, size_t input_count, const uir_model_check_options *options) {
-    uir_onnx_source source = {.path = path, .external_data = options->external_data, .no_map = options->no_map};
+    const uir_onnx_overrides overrides = {options->overrides, options->override_count};
+    uir_onnx_source source = {.path = path,
+                              .external_data = options->external_data,
+                              .no_map = options->no_map,
+                              .overrides = &overrides};
     uir_check_options check = {.device = options->device,
                                .exact = options->exact,
+                               .strict = options->strict,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,
                                .atol_relative = options->atol_relative,

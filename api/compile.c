@@ -44,13 +44,16 @@ static bool note_progress(void *user, uint32_t done, uint32_t total) {
 }
 
 static uir_status attach(uir_model *model, const void *object, size_t size) {
-    const uir_model_source *source = uir_model_get_source(model);
-    return uir_package_attach_native(model->package, uir_compile_get_isa(&source->compile), object, size, NULL,
-                                     &source->code->said);
+    uir_model_code *code = uir_model_get_source(model)->code;
+    return uir_package_attach_native(model->package, uir_cpu_variant_name(code->variant), object, size, NULL,
+                                     &code->said);
 }
 
 /* By the kernels and the build that emits them: another may make something else of the same iGraphs. */
 static uir_status make_key(const uir_model *model, uir_cache_key *out_key) {
+    const void *sources;
+    size_t size;
+    if (uir_model_cached_get_sources(model, &sources, &size, out_key)) return UIR_STATUS_OK;
     uir_text text;
     uir_text_init(&text, &model->allocator);
     uir_status status = uir_stage_get(UIR_STAGE_NATIVE)->key(&uir_model_get_source(model)->compile, &text);
@@ -59,10 +62,21 @@ static uir_status make_key(const uir_model *model, uir_cache_key *out_key) {
     return status;
 }
 
-/* `folder` of sources, or NULL. */
+/* `folder` of sources, or NULL. Of the kernels, or of the sources that an earlier start has made of them. */
 static uir_status build_native(uir_model *model, const uir_cpu_build_options *options, const char *folder,
                                uir_cpu_object *out_object) {
     uir_model_source *source = uir_model_get_source(model);
+    const void *sources;
+    size_t size;
+    uir_cache_key native;
+    if (uir_model_cached_get_sources(model, &sources, &size, &native)) {
+        uir_cpu_build_options own = *options;
+        own.compile.variant = source->code->variant;
+        uir_status status =
+            uir_cpu_build_sources(&model->allocator, &own, sources, size, &source->code->said, out_object);
+        if (status == UIR_STATUS_BAD_FILE) uir_model_cached_remove_sources(model);
+        return status;
+    }
     const uir_compile_build build = {.options = options, .folder = folder, .object = out_object};
     const uir_compile_call call = {.diagnostics = &source->code->said, .build = &build};
     return uir_compile_run(&source->compile, UIR_STAGE_NATIVE, &call);
@@ -86,18 +100,18 @@ static uir_status get_from_source(uir_model *model, uir_cpu_build_options *optio
 static uir_status compile_cached(uir_model *model, uir_cpu_build_options *options, uir_cache *cache,
                                  uir_cache_key key) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    const uir_allocator *allocator = &model->allocator;
     uir_cpu_object object;
     uir_kept_files files;
-    bool keeps = cache && uir_kept_files_init(&files, cache, allocator, &code->said) == UIR_STATUS_OK;
+    bool keeps = cache && uir_kept_files_init(&files, model, key) == UIR_STATUS_OK;
     if (keeps) options->keeper = &files.keeper;
     uir_status status = build_native(model, options, NULL, &object);
     if (status == UIR_STATUS_OK) {
         status = attach(model, object.bytes, object.size);
-        if (keeps && status == UIR_STATUS_OK) uir_kept_files_remove(&files); /* there is less room with them */
         if (status == UIR_STATUS_OK && cache &&
             uir_cache_store(cache, key, object.bytes, object.size, &code->said) == UIR_STATUS_OK)
             uir_model_cached_link(model, key, &code->said);
+        /* Whoever finds them no more finds the whole. */
+        if (keeps && status == UIR_STATUS_OK) uir_kept_files_remove(&files);
         uir_cpu_object_deinit(&object);
     }
     if (keeps) uir_kept_files_deinit(&files);
@@ -123,10 +137,13 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
         uir_cache_entry_release(&entry);
         if (status == UIR_STATUS_OK) {
             uir_model_cached_link(model, key, &code->said);
+            uir_model_cached_remove_sources(model);
             return status;
         }
         if (status == UIR_STATUS_DEVICE_FAILED) return status; /* another object would fare no better */
     }
+    options.compile.variant = uir_model_get_source(model)->compile.cpu.variant;
+    UIR_TRY(uir_cpu_check_compiler(&options.compile, &code->said));
     *out_compiled = true;
     return compile_cached(model, &options, cache, key);
 }
@@ -300,7 +317,8 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
 static uir_status open_package(uir_call *call, uir_model *model, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_device_row *row = uir_model_get_source(model)->compile.row;
-    const uir_package_options options = {.drivers = row->drivers,
+    const uir_package_options options = {.pictures = uir_api_pictures(),
+                                         .drivers = row->drivers,
                                          .driver_count = row->driver_count,
                                          .trusted = true,
                                          .checked = true,
@@ -324,6 +342,50 @@ static uir_status limit_time(const uir_model *model, uir_model_code *code) {
     return uir_budget_begin(&code->beside, "compiling the kernels", NULL, &code->cancel);
 }
 
+static bool has_compiler(const uir_model *model) {
+    uir_diagnostics unheard;
+    uir_diagnostics_init(&unheard, &model->allocator);
+    const uir_cpu_compile_options options = {.variant = uir_model_get_source(model)->code->variant};
+    uir_status status = uir_cpu_check_compiler(&options, &unheard);
+    uir_diagnostics_deinit(&unheard);
+    return status == UIR_STATUS_OK;
+}
+
+/* Said once, when the model is loaded: nothing will be different later. */
+static uir_status warn_of_vm(uir_call *call, uir_model *model) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_diagnostic *d = code->said.first;
+    while (d && d->severity != UIR_SEVERITY_ERROR) d = d->next;
+    code->joined = true;
+    if (code->status == UIR_STATUS_OK) return UIR_STATUS_OK;
+    const char *why = d ? d->message : uir_status_text(code->status);
+    UIR_TRY_ALLOCATE(model->info.native_why, uir_arena_copy_string(&model->arena, why, strlen(why)));
+    uir_warning(&call->diagnostics, NULL, "the VM runs the model, for its kernels cannot be compiled: %s%s%s%s", why,
+                d && d->hint ? " (" : "", d && d->hint ? d->hint : "", d && d->hint ? ")" : "");
+    return UIR_STATUS_OK;
+}
+
+/* Compiles beside the runs, or now. */
+static uir_status start_compiler(uir_call *call, uir_model *model, bool waits, uir_progress progress) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    UIR_TRY(limit_time(model, code));
+    if (!waits && !has_compiler(model)) {
+        run_compiler(model); /* finds the code in the cache, or ends at once */
+        return warn_of_vm(call, model);
+    }
+    if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
+    code->started = true;
+    return waits ? join_compiler(call, code, progress) : UIR_STATUS_OK;
+}
+
+uir_status uir_model_code_resume(uir_call *call, uir_model *model, const uir_model_options *options,
+                                 uir_progress progress) {
+    double start = uir_api_now_ms();
+    UIR_TRY(start_compiler(call, model, options->wait, progress));
+    if (options->wait) model->info.compile_ms += uir_api_now_ms() - start;
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options,
                              uir_progress progress) {
     bool waits = options->wait || uir_model_wants_source(options);
@@ -342,6 +404,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     UIR_TRY(status);
     uir_facts_take_kernels(compile, &model->facts);
     uir_facts_tell_kernels(&model->facts, &model->info);
+    uir_facts_warn_faults(&model->facts, &call->diagnostics);
     UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
     bool native = uir_compile_get_isa(compile) != NULL;
     model->info.device = native ? "cpu" : "vm";
@@ -351,10 +414,8 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
                               "sources are those of a model with kernels on the device cpu",
                               "there is no source: the model has no native code here");
     if (native && model->info.kernel_count) {
-        UIR_TRY(limit_time(model, code));
-        if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
-        code->started = true;
-        if (waits) UIR_TRY(join_compiler(call, code, uir_progress_part(progress, packaged, 1)));
+        code->variant = compile->cpu.variant;
+        UIR_TRY(start_compiler(call, model, waits, uir_progress_part(progress, packaged, 1)));
     }
     model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;

@@ -23,14 +23,28 @@ static void keep(void *user, uint32_t file, const void *bytes, size_t size) {
     if (file < UIR_CPU_FILES_MAX && f->asked[file]) (void)!uir_cache_store(f->cache, f->keys[file], bytes, size, NULL);
 }
 
-static void forget(void *user) {
-    uir_kept_files_remove(user);
+static void remove_files(uir_kept_files *files) {
+    for (uint32_t i = 0; i < UIR_CPU_FILES_MAX; i++)
+        if (files->asked[i]) (void)!uir_cache_remove(files->cache, files->keys[i], NULL);
 }
 
-uir_status uir_kept_files_init(uir_kept_files *files, uir_cache *cache, const uir_allocator *allocator,
-                               uir_diagnostics *diagnostics) {
-    *files = (uir_kept_files){.cache = cache, .keeper = {find, keep, forget, files}, .diagnostics = diagnostics};
-    uir_text_init(&files->material, allocator);
+static void forget(void *user) {
+    remove_files(user);
+}
+
+static void keep_sources(void *user, const void *sources, size_t size) {
+    const uir_kept_files *f = user;
+    uir_model_cached_keep_sources(f->model, f->native, sources, size);
+}
+
+uir_status uir_kept_files_init(uir_kept_files *files, uir_model *model, uir_cache_key native) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    *files = (uir_kept_files){.model = model,
+                              .native = native,
+                              .cache = code->cache,
+                              .keeper = {find, keep, forget, keep_sources, files},
+                              .diagnostics = &code->said};
+    uir_text_init(&files->material, &model->allocator);
     uir_status status = uir_identity_build(&files->material);
     if (status == UIR_STATUS_OK) uir_text_append_string(&files->material, "a file of\n");
     if (status == UIR_STATUS_OK) status = uir_text_status(&files->material);
@@ -40,8 +54,8 @@ uir_status uir_kept_files_init(uir_kept_files *files, uir_cache *cache, const ui
 }
 
 void uir_kept_files_remove(uir_kept_files *files) {
-    for (uint32_t i = 0; i < UIR_CPU_FILES_MAX; i++)
-        if (files->asked[i]) (void)!uir_cache_remove(files->cache, files->keys[i], NULL);
+    remove_files(files);
+    uir_model_cached_remove_sources(files->model);
 }
 
 void uir_kept_files_deinit(uir_kept_files *files) {

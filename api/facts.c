@@ -39,6 +39,8 @@ static const fact_row single[] = {
     NUMBER(uir_facts, f16_count),
     NUMBER(uir_facts, bf16_count),
     NUMBER(uir_facts, out_of_range_count),
+    NUMBER(uir_facts, fault_count),
+    TEXT(uir_facts, fault),
     NUMBER(uir_facts, parameter_count),
     NUMBER(uir_facts, weight_bytes),
     NUMBER(uir_facts, external_bytes),
@@ -69,6 +71,8 @@ static const list_row lists[] = {
     LIST(ops, uir_facts_op, 3, TEXT(uir_facts_op, domain), TEXT(uir_facts_op, name), NUMBER(uir_facts_op, count)),
     LIST(outputs, uir_facts_output, 4, TEXT(uir_facts_output, node), TEXT(uir_facts_output, op),
          NUMBER(uir_facts_output, place), NUMBER(uir_facts_output, is_kept)),
+    LIST(defaults, uir_facts_default, 3, TEXT(uir_facts_default, name), NUMBER(uir_facts_default, place),
+         NUMBER(uir_facts_default, is_overridden)),
     LIST(keys, uir_facts_key, 2, NUMBER(uir_facts_key, output), TEXT(uir_facts_key, key)),
 };
 enum { LIST_COUNT = sizeof lists / sizeof *lists };
@@ -236,4 +240,13 @@ void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info) {
     info->f16_count = (uint32_t)facts->f16_count;
     info->bf16_count = (uint32_t)facts->bf16_count;
     info->out_of_range_count = (uint32_t)facts->out_of_range_count;
+    info->fault_count = (uint32_t)facts->fault_count;
+}
+
+void uir_facts_warn_faults(const uir_facts *facts, uir_diagnostics *diagnostics) {
+    if (facts->fault_count)
+        uir_warning(diagnostics, NULL,
+                    "%s; the compiler refused %lld of its own kernels, and smaller kernels or the interpreter run their "
+                    "nodes; please report this fault of the compiler",
+                    facts->fault, (long long)facts->fault_count);
 }

@@ -22,6 +22,10 @@ typedef struct uir_facts_output {
     const char *node, *op;
     int64_t place, is_kept;
 } uir_facts_output;
+typedef struct uir_facts_default {
+    const char *name;
+    int64_t place, is_overridden;
+} uir_facts_default;
 typedef struct uir_facts_key {
     int64_t output;
     const char *key;
@@ -35,6 +39,8 @@ typedef struct uir_facts {
     int64_t ir_version, model_version, opset, node_count, function_count, primitive_count;
     const char *precision; /* as in uir_model_info, as are these */
     int64_t laid_out_count, conversion_count, winograd_count, product_count, f16_count, bf16_count, out_of_range_count;
+    int64_t fault_count; /* of kernels that the compiler made and refused itself */
+    const char *fault;   /* the first of them: kernel, stage and reason */
     int64_t parameter_count, weight_bytes, external_bytes;
     int64_t has_tolerance;
     uir_tolerance tolerance;
@@ -50,6 +56,10 @@ typedef struct uir_facts {
         uir_facts_output *data;
         uint32_t count;
     } outputs;
+    struct {
+        uir_facts_default *data;
+        uint32_t count;
+    } defaults; /* inputs that have one, in the file's order */
     struct {
         uir_facts_key *data;
         uint32_t count;
@@ -69,5 +79,7 @@ uir_status uir_facts_print(const uir_facts *facts, uir_arena *arena, const char 
 uir_status uir_facts_read(const uir_package *package, uir_arena *arena, uir_facts *out_facts);
 /* What kernels have to do with, for whoever asks for the model's info. */
 void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info);
+/* One warning of all faults; none where there are none. */
+void uir_facts_warn_faults(const uir_facts *facts, uir_diagnostics *diagnostics);
 
 #endif

@@ -84,6 +84,8 @@ void uir_facts_take_kernels(const uir_compile *compile, uir_facts *facts) {
     facts->f16_count = compile->precision.f16;
     facts->bf16_count = compile->precision.bf16;
     facts->out_of_range_count = compile->precision.out_of_range;
+    facts->fault_count = compile->lowering.faults.count;
+    if (facts->fault_count) facts->fault = compile->lowering.faults.data[0];
 }
 
 uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir_facts *out_facts) {
@@ -110,6 +112,11 @@ uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir
         const uir_onnx_output *o = &info->outputs[i];
         out_facts->outputs.data[out_facts->outputs.count++] = (uir_facts_output){o->node, o->op, o->place, o->is_kept};
     }
+    UIR_TRY_ALLOCATE(out_facts->defaults.data, uir_arena_allocate_array(arena, (size_t)info->default_count + 1,
+                                                                        sizeof *out_facts->defaults.data));
+    for (uint32_t i = 0; i < info->default_count; i++)
+        out_facts->defaults.data[out_facts->defaults.count++] = (uir_facts_default){
+            info->defaults[i].name, info->defaults[i].place, info->defaults[i].is_overridden};
     UIR_TRY_ALLOCATE(out_facts->metadata.data, uir_arena_allocate_array(arena, (size_t)info->metadata_count + 1,
                                                                         sizeof *out_facts->metadata.data));
     for (uint32_t i = 0; i < info->metadata_count; i++)

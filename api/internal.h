@@ -84,6 +84,10 @@ typedef struct uir_model_table {
                              int64_t *out_dims);
     bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
     bool (*get_slice)(const uir_session *session, size_t index, uir_trace_slice *out_slice);
+    /* Of a model without a package: a node of its file, and those of a row or slice, by their numbers. */
+    bool (*get_node)(const uir_model *model, size_t index, uir_model_node *out_node);
+    bool (*get_row_node)(const uir_session *session, size_t row, size_t index, uint32_t *out_node, bool *out_again);
+    bool (*get_slice_node)(const uir_session *session, size_t slice, size_t index, uint32_t *out_node, bool *out_again);
     /* What kernels take of a described machine; NULL where there are none of such. */
     bool (*get_estimate)(const uir_session *session, size_t index, uir_machine_estimate *out_estimate);
     bool (*get_space_estimate)(const uir_session *session, size_t index, size_t space,
@@ -100,6 +104,7 @@ struct uir_model {
     uir_package *package; /* what sessions run; NULL: the interpreter does */
     bool is_description;  /* of a model that is not supported: it can be asked about, and not run */
     bool is_file;         /* the package is a file that somebody opened */
+    bool is_vouched;      /* and its signature was checked */
     const char *vm_why;   /* of an opened package: why the VM runs its kernels, if it does */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
@@ -193,11 +198,17 @@ uir_status uir_session_take_inputs(uir_call *call, uir_session *session);
 /* Makes values of the datums after the inputs, which are taken over. */
 uir_status uir_session_take_outputs(uir_call *call, uir_session *session);
 double uir_api_now_ms(void);
+/* The word for it, and why, in a sentence; both "" where the node stands. */
+const char *uir_api_explain_fate(uir_fate fate, const char **out_why);
 
 /* ---- value files ---- */
 uir_status uir_value_load_as(uir_context *context, const char *path, const char *member, uir_value_kind expected_kind,
                              const uir_io_formats *formats, uir_value **out_value);
 uir_status uir_value_save_as(uir_context *context, const uir_value *value, const char *path, const char *name,
                              const uir_io_formats *formats);
+
+/* ---- pictures ---- */
+/* The formats that this library decodes besides image/'s; NULL: none. Each library has its own. */
+const struct uir_image_extras *uir_api_pictures(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "api/compiled.h"
 #include "api/facts_onnx.h"
 #include "compile/launch.h"
+#include "ir/origins.h"
 #include "planner/planner.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ uir_status uir_model_compile_described(uir_call *call, uir_model *model, uir_pro
     UIR_TRY(uir_compile_run(&from->compile, UIR_STAGE_IGRAPH, &lower));
     uir_facts_take_kernels(&from->compile, &model->facts);
     uir_facts_tell_kernels(&model->facts, &model->info);
+    uir_facts_warn_faults(&model->facts, &call->diagnostics);
     model->info.kernel_count = from->compile.lowering.kernels.count;
     model->info.device = from->ran_on;
     model->info.compile_ms += uir_api_now_ms() - start;
@@ -247,4 +249,78 @@ bool uir_session_get_interpreted_slice(const uir_session *session, size_t index,
                                    .begin_ms = slice->begin_ms > 0 ? slice->begin_ms : 0,
                                    .ms = slice->ms};
     return true;
+}
+
+/* ---- nodes of the model's file ---- */
+static void mark_standing(const uir_module *module, uir_graph_id graph, bool *stands) {
+    const uir_graph_info *info = uir_graph_get(module, graph);
+    for (uint32_t n = 0; n < info->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(module, info->nodes.data[n]);
+        if (uir_origins_count(module, node) || graph.id == module->main.id) stands[node->source] = true;
+        for (uint32_t a = 0; a < node->attribute_count; a++)
+            if (node->attributes[a].kind == UIR_ATTRIBUTE_GRAPH)
+                mark_standing(module, node->attributes[a].value.graph, stands);
+    }
+}
+
+uir_status uir_model_settle_nodes(uir_model *model) {
+    uir_model_source *from = uir_model_get_source(model);
+    const uir_module *module = from->compile.primitives;
+    UIR_TRY_ALLOCATE(from->stands,
+                     uir_arena_allocate_array(&model->arena, (size_t)module->origins.count + 1, sizeof *from->stands));
+    mark_standing(module, module->main, from->stands);
+    return uir_origins_settle(module, from->stands, &model->arena, &from->settled);
+}
+
+bool uir_model_find_node(const uir_model *model, size_t index, uir_model_node *out_node) {
+    const uir_model_source *from = uir_model_get_source(model);
+    const uir_module *module = from->compile.primitives;
+    if (!from->settled || index + 1 >= module->origins.count) return false;
+    const uir_settled_origin *settled = &from->settled[index + 1];
+    *out_node = (uir_model_node){.name = uir_string_text(&module->strings, module->origins.data[index + 1].name),
+                                 .op = uir_string_text(&module->strings, module->origins.data[index + 1].op),
+                                 .step = from->stands[index + 1] ? UIR_INTERPRETER_NAME : "",
+                                 .into = settled->into ? settled->into - 1 : UINT32_MAX};
+    out_node->fate = uir_api_explain_fate(settled->fate, &out_node->why);
+    return true;
+}
+
+/* Node `index` of those that a node of the run stands for: itself, or of a group's body, each once. */
+static bool find_node_of(const uir_module *module, uir_node_id id, size_t index, uint32_t *out_node, bool *out_again) {
+    const uir_node_info *node = uir_node_get(module, id);
+    const uir_attribute *body = node->op == UIR_OP_GROUP ? uir_node_find_attribute(module, node, "body") : NULL;
+    const uir_graph_info *graph = body ? uir_graph_get(module, body->value.graph) : NULL;
+    uint32_t origin = node->source;
+    *out_again = false;
+    for (uint32_t n = 0; graph && index && n < graph->nodes.count; n++) {
+        const uir_node_info *inner = uir_node_get(module, graph->nodes.data[n]);
+        uint32_t other = inner->source;
+        bool met = other == node->source || !uir_origins_count(module, inner);
+        for (uint32_t k = 0; k < n && !met; k++) met = uir_node_get(module, graph->nodes.data[k])->source == other;
+        if (!met && --index == 0) origin = other;
+    }
+    if (index || !origin) return false;
+    for (uint32_t n = 0; graph && n < graph->nodes.count; n++) {
+        const uir_node_info *inner = uir_node_get(module, graph->nodes.data[n]);
+        if (inner->source == origin) *out_again = inner->is_again;
+    }
+    *out_node = origin - 1;
+    return true;
+}
+
+bool uir_session_find_row_node(const uir_session *session, size_t row, size_t index, uint32_t *out_node,
+                               bool *out_again) {
+    const uir_module *module = uir_model_get_source(session->model)->compile.primitives;
+    for (uint32_t i = 1; i < session->time_count; i++) {
+        if (session->times[i].calls == 0 || row-- > 0) continue;
+        return find_node_of(module, (uir_node_id){i}, index, out_node, out_again);
+    }
+    return false;
+}
+
+bool uir_session_find_slice_node(const uir_session *session, size_t slice, size_t index, uint32_t *out_node,
+                                 bool *out_again) {
+    const uir_module *module = uir_model_get_source(session->model)->compile.primitives;
+    if (slice >= session->slices.count) return false;
+    return find_node_of(module, (uir_node_id){session->slices.data[slice].node}, index, out_node, out_again);
 }

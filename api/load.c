@@ -5,6 +5,7 @@
 #include "package/plan.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- ports ---- */
@@ -148,12 +149,13 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
         uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
     uir_status status = uir_text_status(&names);
     if (status == UIR_STATUS_OK)
-        status = uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                is_described(call, device)
-                                    ? "the machine is described, and not there: with `interpret` (--interpret) its "
-                                      "kernels are run by their interpreter"
-                                    : NULL,
-                                "there is no device '%s'; the devices are: %s", device, names.data);
+        status = uir_error_hint(
+            &call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+            is_described(call, device)
+                ? "uir cannot run on this machine yet: --interpret (`interpret`) simulates it, slowly, on "
+                  "this CPU"
+                : NULL,
+            "there is no device '%s'; the devices are: %s", device, names.data);
     uir_text_deinit(&names);
     return status;
 }
@@ -163,10 +165,12 @@ static bool wants_interpreter(const uir_model_options *options) {
     return options->interpret || (options->device && strcmp(options->device, UIR_INTERPRETER_NAME) == 0);
 }
 
+/* The last error: what ended the compile names the stage. */
 static const char *find_reason(const uir_call *call, uir_status status) {
+    const char *reason = uir_status_text(status);
     for (const uir_diagnostic *d = call->diagnostics.first; d; d = d->next)
-        if (d->severity == UIR_SEVERITY_ERROR) return d->message;
-    return uir_status_text(status);
+        if (d->severity == UIR_SEVERITY_ERROR) reason = d->message;
+    return reason;
 }
 
 /* The compiler has changed the module: the interpreter is given one that nothing was done to. */
@@ -181,9 +185,19 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
     uir_compile_init(compile, source, NULL, &model->allocator, &model->arena);
     UIR_TRY(build(call, progress, false, model));
     model->info.why = why;
-    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s",
-                why);
+    model->info.fault_count = uir_lowering_is_fault(status);
+    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s%s",
+                why, model->info.fault_count ? "; please report this fault of the compiler" : "");
     return UIR_STATUS_OK;
+}
+
+/* Can the interpreter take over from a device for which the compile failed? Not where a part of the compile was asked
+ * for itself, nor from the package on. */
+static bool can_fall_back(const uir_model *model, const uir_model_options *options, uir_status status) {
+    const uir_compile *compile = &uir_model_get_source(model)->compile;
+    if (model->package || uir_model_wants_source(options) || options->interpret) return false;
+    return uir_lowering_is_refusal(status) || (compile->options.isolates_faults && compile->next <= UIR_STAGE_RUNS &&
+                                               status == UIR_STATUS_INTERNAL);
 }
 
 /* On the device, or else on the interpreter. */
@@ -195,9 +209,7 @@ static uir_status build_code(uir_call *call, const uir_onnx_source *source, cons
     uir_status status = options->interpret ? uir_model_compile_described(call, model, progress)
                                            : uir_model_compile(call, model, options, progress);
     module->diagnostics = NULL;
-    return uir_lowering_is_refusal(status) && !model->package && !uir_model_wants_source(options) && !options->interpret
-               ? fall_back(call, source, progress, model, status)
-               : status;
+    return can_fall_back(model, options, status) ? fall_back(call, source, progress, model, status) : status;
 }
 
 /* ---- questions ---- */
@@ -322,6 +334,9 @@ static const uir_model_table compiled_model = {
     .find_shape = uir_model_find_interpreted_shape,
     .get_node_statistics = uir_session_get_interpreted,
     .get_slice = uir_session_get_interpreted_slice,
+    .get_node = uir_model_find_node,
+    .get_row_node = uir_session_find_row_node,
+    .get_slice_node = uir_session_find_slice_node,
     .get_estimate = uir_session_find_estimate,
     .get_space_estimate = uir_session_find_space_estimate,
 };
@@ -330,6 +345,8 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
                                 const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
                                    .exact = options->exact,
+                                   .isolates_faults = !uir_api_is_strict(options->strict),
+                                   .strict = options->strict,
                                    .check_text = options->debug->round_trip,
                                    .dump = options->debug->dump,
                                    .dump_text = options->debug->dump_text,
@@ -368,13 +385,20 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
     if (source->path && !wants_interpreter(options)) {
         uir_status status = uir_model_open_cached(call, model, source->path, options);
+        if (status == UIR_STATUS_OK && from->code->cached.sources.size)
+            status = uir_model_code_resume(call, model, options, uir_progress_part(progress, read, 1));
         if (status != UIR_STATUS_NOT_FOUND) return status;
     }
     UIR_TRY(build(call, uir_progress_part(progress, 0, read), options->describe, model));
     if (model->is_description) return UIR_STATUS_OK;
     UIR_TRY(build_code(call, source, options, uir_progress_part(progress, read, 1), model));
     model->node_count = uir_model_get_source(model)->compile.primitives->nodes.count;
-    return UIR_STATUS_OK;
+    return model->package ? UIR_STATUS_OK : uir_model_settle_nodes(model);
+}
+
+bool uir_api_is_strict(bool asked) {
+    const char *word = getenv("UIR_STRICT");
+    return asked || (word && !strcmp(word, "1"));
 }
 
 /* What lies in `out` points to `out_debug`: neither is NULL from here on. */
@@ -404,11 +428,14 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     uir_model_options taken;
     uir_debug_options debug;
     uir_onnx_keep keep;
+    uir_onnx_overrides overrides;
     *out_model = NULL;
     uir_call_begin(&call, context);
     uir_status status = take_options(&call, options, &taken, &debug);
     keep = (uir_onnx_keep){taken.keep_all, taken.keep, taken.keep_count};
+    overrides = (uir_onnx_overrides){taken.overrides, taken.override_count};
     source->keep = &keep;
+    source->overrides = &overrides;
     source->external_data = taken.external_data;
     source->no_map = taken.no_map;
     if (status == UIR_STATUS_OK) status = uir_model_create(&call, &compiled_model, taken.limits, out_model);

@@ -80,6 +80,7 @@ static uir_status answer(const uir_model *model, const char *type, const void *k
 uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info) {
     uir_model_info info = model->info;
     info.compiled_kernels = model->table->count_compiled(model);
+    if (!info.native_why) info.native_why = "";
     return ANSWER(model, uir_model_info, &info, out_info);
 }
 
@@ -197,7 +198,10 @@ uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *ou
                                          .function_count = (uint32_t)f->function_count,
                                          .package_version = model->is_file ? UIR_PACKAGE_VERSION : 0,
                                          .package_weight_bytes =
-                                             model->package ? uir_package_get_facts(model->package).weight_bytes : 0};
+                                             model->package ? uir_package_get_facts(model->package).weight_bytes : 0,
+                                         .made_by = model->is_file ? uir_package_get_maker(model->package) : "",
+                                         .signed_by = model->is_file ? uir_package_get_signer(model->package) : "",
+                                         .signature_is_checked = model->is_vouched};
     return ANSWER(model, uir_model_contents, &contents, out_contents);
 }
 
@@ -220,6 +224,14 @@ uir_status uir_model_get_metadata_at(const uir_model *model, size_t index, uir_m
     const uir_facts_pair *pair = &model->facts.metadata.data[index];
     const uir_metadata given = {.key = pair->key, .value = pair->value};
     return ANSWER(model, uir_metadata, &given, out_metadata);
+}
+
+uir_status uir_model_get_default(const uir_model *model, size_t index, uir_default *out_default) {
+    if (index >= model->facts.defaults.count) return UIR_STATUS_NOT_FOUND;
+    const uir_facts_default *row = &model->facts.defaults.data[index];
+    const uir_default found = {
+        .name = row->name, .place = (uint32_t)row->place, .is_overridden = row->is_overridden != 0};
+    return ANSWER(model, uir_default, &found, out_default);
 }
 
 uir_status uir_model_get_output_maker(const uir_model *model, size_t index, uir_output_maker *out_maker) {

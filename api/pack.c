@@ -225,9 +225,12 @@ static uir_status make_kernels(packing *k) {
 
 static uir_status make_package(packing *k, uir_arena *arena, const char *model_path) {
     uir_diagnostics *diagnostics = &k->call->diagnostics;
-    uir_onnx_source source = {
-        .path = model_path, .external_data = k->options->external_data, .no_map = k->options->no_map};
-    uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact};
+    const uir_onnx_overrides overrides = {k->options->overrides, k->options->override_count};
+    uir_onnx_source source = {.path = model_path,
+                              .external_data = k->options->external_data,
+                              .no_map = k->options->no_map,
+                              .overrides = &overrides};
+    uir_compile_options options = {.device = k->devices[0], .exact = k->options->exact, .strict = k->options->strict};
     const uir_compile_call read = {.diagnostics = diagnostics, .progress = part_of(k, READ)};
     UIR_TRY(uir_precision_find(k->options->precision, diagnostics, &options.precision));
     uir_compile_init(&k->compile, &source, &options, &k->allocator, arena);
@@ -255,6 +258,10 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     uir_arena arena;
     double start = uir_api_now_ms();
     UIR_TRY(take_devices(k));
+    const char *refusal = uir_file_refuse_place(package_path);
+    if (refusal)
+        return uir_error(&k->call->diagnostics, UIR_STATUS_IO_FAILED, &(uir_location){.file = package_path},
+                         "cannot write the file: %s", refusal);
     if (k->options->sign_key) { /* before anything is compiled */
         unsigned char key[UIR_KEY_SIZE];
         UIR_TRY(uir_trust_read_key(k->options->sign_key, UIR_SECRET_KEY_WORD, &k->call->diagnostics, key));

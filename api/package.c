@@ -96,7 +96,8 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     const uir_device_row *row = uir_device_find(device, NULL);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
-    uir_package_options package = {.drivers = row->drivers,
+    uir_package_options package = {.pictures = uir_api_pictures(),
+                                   .drivers = row->drivers,
                                    .driver_count = row->driver_count,
                                    .trusted = options->trusted,
                                    .copy = options->no_map};
@@ -107,6 +108,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     UIR_TRY(uir_facts_read(model->package, &model->arena, &model->facts));
     UIR_TRY(uir_api_take_keys(model));
     model->is_file = true;
+    model->is_vouched = package.vouch != NULL;
     const char *why = uir_package_explain_not_native(model->package);
     model->vm_why = !row->native                                            ? "the VM is the device that was asked for"
                     : !uir_package_get_facts(model->package).native_objects ? "the package holds no native code"

@@ -92,7 +92,9 @@ static uir_status begin_trial(tuning *t, trial *trial) {
                                        .no_map = o->no_map,
                                        .limits = o->limits,
                                        .exact = o->exact,
-                                       .precision = o->precision};
+                                       .precision = o->precision,
+                                       .overrides = o->overrides,
+                                       .override_count = o->override_count};
     const uir_session_options session = {.struct_size = sizeof session, .threads = o->threads, .limits = o->limits};
     double start = uir_api_now_ms();
     UIR_TRY(uir_model_load_file(t->context, t->path, &options, &trial->model));

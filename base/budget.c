@@ -58,7 +58,8 @@ static void note_broken(uir_budget *budget, uir_limit limit, uint64_t asked) {
 }
 
 static bool is_stopped(uir_budget *budget) {
-    return __atomic_load_n(&budget->broken, __ATOMIC_RELAXED) || __atomic_load_n(&budget->cancelled, __ATOMIC_RELAXED);
+    return __atomic_load_n(&budget->broken, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&budget->cancelled, __ATOMIC_RELAXED) || __atomic_load_n(&budget->starved, __ATOMIC_RELAXED);
 }
 
 /* The flag is the caller's, who may release it after the operation: kernels that are compiled beside it do not look
@@ -122,8 +123,10 @@ static void *budget_resize(void *user, void *pointer, size_t old_size, size_t ne
     }
     if (uir_budget_is_over(budget) || !take(budget, new_size - old_size)) return NULL;
     void *block = under->resize(under->user, pointer, old_size, new_size);
-    if (!block) __atomic_sub_fetch(&budget->used, new_size - old_size, __ATOMIC_RELAXED);
-    return block;
+    if (block) return block;
+    __atomic_sub_fetch(&budget->used, new_size - old_size, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&budget->runs, __ATOMIC_RELAXED)) __atomic_store_n(&budget->starved, true, __ATOMIC_RELAXED);
+    return NULL;
 }
 
 uir_allocator uir_budget_allocator(uir_budget *budget) {
@@ -200,6 +203,7 @@ uir_status uir_budget_begin(uir_budget *budget, const char *what, const volatile
     __atomic_store_n(&budget->cancel, cancel, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->broken, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->cancelled, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&budget->starved, false, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->work, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->runs, true, __ATOMIC_RELAXED);
     if (budget->limits[UIR_LIMIT_MILLISECONDS] == UIR_NO_LIMIT) return UIR_STATUS_OK;
@@ -271,12 +275,16 @@ uir_status uir_budget_end(uir_budget *budget, uir_status status, uir_diagnostics
     budget->also = NULL;
     if (!over) return status;
     uint32_t broken = __atomic_load_n(&budget->broken, __ATOMIC_RELAXED);
-    if (!broken) {
+    if (!broken && __atomic_load_n(&budget->cancelled, __ATOMIC_RELAXED)) {
         if (status != UIR_STATUS_CANCELLED) uir_diagnostics_clear(diagnostics);
         return UIR_STATUS_CANCELLED;
     }
     const uir_location location = {.node = *budget->node ? budget->node : NULL, .op = *budget->op ? budget->op : NULL};
+    const char *stage = budget->stage ? budget->stage : "";
     uir_diagnostics_clear(diagnostics);
+    if (!broken)
+        return uir_error(diagnostics, UIR_STATUS_OUT_OF_MEMORY, &location, "%s%s%s%s: out of memory", budget->what,
+                         *stage ? " (" : "", stage, *stage ? ")" : "");
     return explain(budget, budget->what, broken - 1, __atomic_load_n(&budget->asked, __ATOMIC_RELAXED), diagnostics,
                    &location);
 }

@@ -4,7 +4,8 @@
  * the operation's end. A budget goes where its allocator goes: all that allocates, arenas first, can ask it and spend
  * its work, so that no function has a parameter for it. What runs long between two allocations calls uir_arena_spend.
  *
- * The first limit that breaks, or a wish to stop, is what the operation ends with: from then on the allocator gives
+ * The first limit that breaks, memory that the caller's allocator does not have, or a wish to stop, is what the
+ * operation ends with, whatever a stage makes of it: from then on the allocator gives
  * nothing, so that every stage comes back with OUT_OF_MEMORY or CANCELLED, and uir_budget_end says what it was. */
 #ifndef UIR_BASE_BUDGET_H
 #define UIR_BASE_BUDGET_H
@@ -38,6 +39,7 @@ typedef struct uir_budget {
     uint64_t work, fold_work, fold_bytes, files;
     bool runs; /* between begin and end: what breaks stays broken, and files count together */
     bool cancelled;
+    bool starved; /* the caller's allocator had no memory */
     uint32_t pollers; /* threads that look at *cancel: the end waits for them */
     uint32_t broken;  /* the limit + 1; 0: all hold */
     uint64_t asked;   /* for, when it broke; 0: unknown */
@@ -59,7 +61,8 @@ uir_status uir_budget_begin(uir_budget *budget, const char *what, const volatile
 uir_status uir_budget_tell(uir_budget *budget, const char *what, uir_status status, struct uir_diagnostics *diagnostics,
                            const struct uir_location *location);
 /* Its end; the limit on memory holds on. CANCELLED where it was to stop, LIMIT where one broke, with one message in
- * place of all others: which limit, what asked for more, and how it is raised. Else `status`. */
+ * place of all others: which limit, what asked for more, and how it is raised; likewise OUT_OF_MEMORY where there was
+ * none. Else `status`. */
 uir_status uir_budget_end(uir_budget *budget, uir_status status, struct uir_diagnostics *diagnostics);
 
 /* `budget` may be NULL in all of these. */

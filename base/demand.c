@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* " (height floordiv 16)", or nothing where that is the number. */
+/* " (height floordiv 16)", or nothing where that is the number, or how several operands make one size. */
 static const char *in_parentheses(uir_demand_side side, char *buffer, size_t capacity) {
     char number[24];
     snprintf(number, sizeof number, "%lld", (long long)side.value);
     *buffer = 0;
-    if (*side.dims && strcmp(side.dims, number) != 0 && strcmp(side.dims, side.name) != 0)
+    bool joined = strstr(side.dims, "max(") || strstr(side.dims, "min(");
+    if (*side.dims && !joined && strcmp(side.dims, number) != 0 && strcmp(side.dims, side.name) != 0)
         snprintf(buffer, capacity, " (%.160s)", side.dims);
     return buffer;
 }
@@ -20,19 +21,23 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
     static const char *const words[] = {
         [UIR_RELATION_EQ] = "",         [UIR_RELATION_NE] = "other than ", [UIR_RELATION_LT] = "less than ",
         [UIR_RELATION_LE] = "at most ", [UIR_RELATION_GT] = "more than ",  [UIR_RELATION_GE] = "at least "};
-    char of_left[180], of_right[180], other[40] = "";
-    if (also) snprintf(other, sizeof other, "%lld or ", (long long)*also);
-    snprintf(buffer, capacity, "%s is %lld%s and must be %s%s%lld%s%s%s", left.name, (long long)left.value,
-             in_parentheses(left, of_left, sizeof of_left), words[relation], other, (long long)right.value,
-             *right.name ? ", as " : "", right.name,
-             *right.name ? in_parentheses(right, of_right, sizeof of_right) : "");
+    char of_left[180], of_right[180];
+    if (also)
+        snprintf(buffer, capacity, "%lld by %lld at %s: %s%s must be %lld or %lld", (long long)left.value,
+                 (long long)right.value, right.name, left.name, in_parentheses(left, of_left, sizeof of_left),
+                 (long long)*also, (long long)right.value);
+    else
+        snprintf(buffer, capacity, "%s is %lld%s and must be %s%lld%s%s%s", left.name, (long long)left.value,
+                 in_parentheses(left, of_left, sizeof of_left), words[relation], (long long)right.value,
+                 *right.name ? ", as " : "", right.name,
+                 *right.name ? in_parentheses(right, of_right, sizeof of_right) : "");
 }
 
 void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity) {
     char name[32];
     snprintf(name, sizeof name, "dim %u", d);
-    uir_demand_describe((uir_demand_side){name, dim, extent}, UIR_RELATION_EQ, NULL, (uir_demand_side){"", "", expected},
-                        buffer, capacity);
+    uir_demand_describe((uir_demand_side){name, dim, extent}, UIR_RELATION_EQ, NULL,
+                        (uir_demand_side){"", "", expected}, buffer, capacity);
 }
 
 /* ---- sizes ---- */
@@ -54,12 +59,13 @@ void uir_facts_describe(const char *dim, uir_symbol_facts facts, int64_t value, 
 }
 
 void uir_conflict_describe(const char *dim, int64_t one, int64_t other, char *buffer, size_t capacity) {
-    snprintf(buffer, capacity, "dim %s is %lld in one place and %lld in another", dim, (long long)one, (long long)other);
+    snprintf(buffer, capacity, "dim %s is %lld in one place and %lld in another", dim, (long long)one,
+             (long long)other);
 }
 
 /* ---- indices ---- */
-/* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all are
- * inside. */
+/* Element k of every `step`. Without a branch for each, so that many are looked at in one instruction: as a rule all
+ * are inside. */
 static bool all_inside_i64(const int64_t *data, uint64_t count, uint64_t step, int64_t low, int64_t high) {
     int64_t outside = 0;
     if (step == 1)
@@ -75,7 +81,8 @@ static bool all_inside_i32(const int32_t *data, uint64_t count, uint64_t step, i
     if (step == 1)
         for (uint64_t i = 0; i < count; i++) outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
     else
-        for (uint64_t i = 0; i < count; i += step) outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
+        for (uint64_t i = 0; i < count; i += step)
+            outside |= (int32_t)(data[i] < least) | (int32_t)(data[i] > greatest);
     return !outside;
 }
 
@@ -114,9 +121,9 @@ static void describe_place(const uir_index_demand *d, uint64_t at, char *buffer,
     for (uint32_t k = 0; k < d->rank; k++) inner *= (uint64_t)d->shape[k];
     for (uint32_t k = 0; k < d->rank && length < capacity; k++) {
         inner /= (uint64_t)d->shape[k];
-        length += (size_t)snprintf(buffer + length, capacity - length, "%s%llu%s", k ? ", " : " at [",
-                                   (unsigned long long)(at / inner % (uint64_t)d->shape[k]),
-                                   k + 1 == d->rank ? "]" : "");
+        length +=
+            (size_t)snprintf(buffer + length, capacity - length, "%s%llu%s", k ? ", " : " at [",
+                             (unsigned long long)(at / inner % (uint64_t)d->shape[k]), k + 1 == d->rank ? "]" : "");
     }
 }
 

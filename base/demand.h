@@ -15,7 +15,8 @@ typedef struct uir_demand_side {
 } uir_demand_side;
 
 /* "dim 2 of operand 1 is 5 (ceildiv(height, 16)) and must be 4, as dim 2 of operand 0 (height floordiv 16)".
- * `also`: another value that the left side may have; NULL: none. Cuts what is longer than the buffer. */
+ * `also`: another value that the left side may have, "3 by 4 at axis 0: dim 0 of operand 0 (n) must be 1 or 4"; NULL:
+ * none. Cuts what is longer than the buffer. */
 void uir_demand_describe(uir_demand_side left, uir_relation relation, const int64_t *also, uir_demand_side right,
                          char *buffer, size_t capacity);
 

@@ -166,5 +166,6 @@ void uir_dim_print(const uir_dims *dims, uir_dim dim, uir_text *text);
 uir_status uir_dim_parse(uir_dims *dims, uir_tokenizer *tokenizer, uir_dim_resolve resolve, void *user,
                          uir_dim *out_dim);
 const char *uir_relation_text(uir_relation relation); /* "<=" */
+bool uir_relation_find(const char *text, uir_relation *out_relation);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * An expression is interned in canonical form: a polynomial whose atoms are symbols and the other node kinds. The
  * files: dim.c (context, nodes), dim_polynomial.c (arithmetic on canonical sums), dim_build.c (builders), dim_bounds.c
- * (intervals, divisibility), dim_prove.c (comparison), dim_evaluate.c (evaluation, substitution), dim_text.c. */
+ * (intervals, divisibility), dim_prove.c (comparison), dim_trial.c (trial points before it), dim_evaluate.c (evaluation, substitution), dim_text.c. */
 #ifndef UIR_BASE_DIM_INTERNAL_H
 #define UIR_BASE_DIM_INTERNAL_H
 
@@ -112,5 +112,12 @@ int64_t uir_integer_mod(int64_t a, int64_t b);
 
 /* Whether p >= 0 wherever it is defined; `steps` bounds the work. */
 bool uir_prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps);
+
+/* How a and b compare at some bindings that the facts and the assumptions allow; nothing follows from what was not
+ * seen. Its scratch memory is the caller's to give back. */
+typedef struct uir_dim_signs {
+    bool less, equal, greater;
+} uir_dim_signs;
+uir_dim_signs uir_dim_try_signs(uir_dims *dims, const uir_condition *assumptions, uint32_t count, uir_dim a, uir_dim b);
 
 #endif

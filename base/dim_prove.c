@@ -486,32 +486,40 @@ static bool never_zero(uir_dims *dims, polynomial d) {
     return gcd > 0 ? polynomial_constant(d) % gcd != 0 : polynomial_constant(d) != 0;
 }
 
-static uir_truth decide(prover *p, polynomial a_minus_b, uir_relation relation) {
+/* a <= b + offset, where no point was seen that contradicts it. */
+static bool proves_at_most(prover *p, polynomial b_minus_a, int64_t offset, bool contradicted) {
+    return !contradicted && proves(p, b_minus_a, offset);
+}
+
+/* `seen`: of a and b, at some points. */
+static uir_truth decide(prover *p, polynomial a_minus_b, uir_relation relation, uir_dim_signs seen) {
     uir_dims *dims = p->dims;
     polynomial b_minus_a;
+    const uir_dim_signs swapped = {seen.greater, seen.equal, seen.less};
     if (!negate(dims, a_minus_b, &b_minus_a)) return UIR_UNKNOWN;
     switch (relation) {
     case UIR_RELATION_LE:
-        if (proves(p, b_minus_a, 0)) return UIR_TRUE;
-        return proves(p, a_minus_b, -1) ? UIR_FALSE : UIR_UNKNOWN;
+        if (proves_at_most(p, b_minus_a, 0, seen.greater)) return UIR_TRUE;
+        return proves_at_most(p, a_minus_b, -1, seen.less || seen.equal) ? UIR_FALSE : UIR_UNKNOWN;
     case UIR_RELATION_LT:
-        if (proves(p, b_minus_a, -1)) return UIR_TRUE;
-        return proves(p, a_minus_b, 0) ? UIR_FALSE : UIR_UNKNOWN;
+        if (proves_at_most(p, b_minus_a, -1, seen.greater || seen.equal)) return UIR_TRUE;
+        return proves_at_most(p, a_minus_b, 0, seen.less) ? UIR_FALSE : UIR_UNKNOWN;
     case UIR_RELATION_GE:
-        return decide(p, b_minus_a, UIR_RELATION_LE);
+        return decide(p, b_minus_a, UIR_RELATION_LE, swapped);
     case UIR_RELATION_GT:
-        return decide(p, b_minus_a, UIR_RELATION_LT);
+        return decide(p, b_minus_a, UIR_RELATION_LT, swapped);
     case UIR_RELATION_EQ: {
         if (a_minus_b.count == 0) return UIR_TRUE;
         if (never_zero(dims, a_minus_b)) return UIR_FALSE;
-        bool not_less = proves(p, a_minus_b, 0), not_greater = proves(p, b_minus_a, 0);
+        bool not_less = proves_at_most(p, a_minus_b, 0, seen.less);
+        bool not_greater = proves_at_most(p, b_minus_a, 0, seen.greater);
         if (not_less && not_greater) return UIR_TRUE;
-        if (not_less && proves(p, a_minus_b, -1)) return UIR_FALSE;
-        if (not_greater && proves(p, b_minus_a, -1)) return UIR_FALSE;
+        if (not_less && proves_at_most(p, a_minus_b, -1, seen.equal)) return UIR_FALSE;
+        if (not_greater && proves_at_most(p, b_minus_a, -1, seen.equal)) return UIR_FALSE;
         return UIR_UNKNOWN;
     }
     case UIR_RELATION_NE: {
-        uir_truth equal = decide(p, a_minus_b, UIR_RELATION_EQ);
+        uir_truth equal = decide(p, a_minus_b, UIR_RELATION_EQ, seen);
         return equal == UIR_TRUE ? UIR_FALSE : equal == UIR_FALSE ? UIR_TRUE : UIR_UNKNOWN;
     }
     }
@@ -576,9 +584,12 @@ uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions
     prover.slack_count = 0;
     if (uir_polynomial_from_dim(dims, a, &left) && uir_polynomial_from_dim(dims, b, &right) &&
         uir_polynomial_add_scaled(dims, left, right, -1, &difference)) {
+        interval range = uir_polynomial_interval(dims, difference);
+        uir_dim_signs seen = {false, false, false};
         for (uint32_t i = 0; i < assumption_count; i++) add_assumption(&prover, assumptions[i]);
         substitute_known(&prover, &difference);
-        truth = decide(&prover, difference, relation);
+        if (range.min < 0 && range.max > 0) seen = uir_dim_try_signs(dims, assumptions, assumption_count, a, b);
+        truth = decide(&prover, difference, relation, seen);
     }
     uir_arena_return_to(&dims->scratch, mark);
     return truth;

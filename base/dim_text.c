@@ -14,6 +14,15 @@ const char *uir_relation_text(uir_relation relation) {
     return relation_texts[relation];
 }
 
+bool uir_relation_find(const char *text, uir_relation *out_relation) {
+    for (uint32_t i = 0; i < sizeof relation_texts / sizeof *relation_texts; i++) {
+        if (strcmp(relation_texts[i], text) != 0) continue;
+        *out_relation = (uir_relation)i;
+        return true;
+    }
+    return false;
+}
+
 /* The kinds written as calls. Those with a builder take two operands, min and max one or more. */
 typedef struct call_row {
     const char *name;

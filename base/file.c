@@ -6,6 +6,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *uir_file_refuse_place(const char *path) {
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    struct stat about;
+    if (length >= sizeof folder) return NULL; /* whoever makes the file says so */
+    if (length) memcpy(folder, path, length);
+    folder[length] = 0;
+    const char *place = length ? folder : slash ? "/" : ".";
+    if (stat(place, &about) != 0) return errno == ENOENT ? "there is no such folder" : uir_file_explain(errno);
+    if (!S_ISDIR(about.st_mode)) return "a part of the path is not a folder";
+    return access(place, W_OK | X_OK) == 0 ? NULL : uir_file_explain(errno);
+}
+
 const char *uir_file_explain(int number) {
     switch (number) {
     case ENOENT:

@@ -27,6 +27,10 @@ void uir_file_release(uir_file *file, const uir_allocator *allocator); /* all ze
  * True of what was copied. */
 bool uir_file_is_unchanged(const uir_file *file, int descriptor);
 
+/* Whether a file of that path could be made: NULL where its folder is there and may be written to, else why not. Asked
+ * before work whose result is to lie there. */
+const char *uir_file_refuse_place(const char *path);
+
 /* What an errno value means, without strerror's locale and static buffer. */
 const char *uir_file_explain(int number);
 

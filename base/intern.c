@@ -100,3 +100,18 @@ const char *uir_string_text(const uir_strings *strings, uir_string string) {
 uint32_t uir_string_length(const uir_strings *strings, uir_string string) {
     return strings->entries.data[string.id].length;
 }
+
+uir_status uir_names_put(uir_names *names, uir_arena *arena, const char *text, size_t length, uint32_t number) {
+    uir_string id;
+    if (!names->strings.arena) UIR_TRY(uir_strings_init(&names->strings, arena));
+    UIR_TRY(uir_strings_intern(&names->strings, text, length, &id));
+    while (names->numbers.count <= id.id) UIR_TRY(uir_vector_push(arena, &names->numbers, UIR_NAMES_NONE));
+    names->numbers.data[id.id] = number;
+    return UIR_STATUS_OK;
+}
+
+uint32_t uir_names_get(const uir_names *names, const char *text, size_t length) {
+    uir_string id;
+    if (!names->strings.arena || !uir_strings_find(&names->strings, text, length, &id)) return UIR_NAMES_NONE;
+    return id.id < names->numbers.count ? names->numbers.data[id.id] : UIR_NAMES_NONE;
+}

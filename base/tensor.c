@@ -79,7 +79,10 @@ void uir_tensor_release(uir_tensor *tensor) {
         const uir_string_view *strings = tensor->data;
         for (uint64_t i = 0; tensor->dtype == UIR_DTYPE_STRING && i < tensor->element_count; i++)
             release_string(allocator, &strings[i]);
-        uir_release(allocator, tensor->data, tensor->byte_size);
+        if (tensor->mapped)
+            uir_tensor_unmap(tensor);
+        else
+            uir_release(allocator, tensor->data, tensor->byte_size);
     }
     uir_release(allocator, tensor, sizeof *tensor);
 }

@@ -17,6 +17,7 @@ typedef struct uir_tensor {
     size_t byte_size;
     void *data; /* 64-byte aligned when owned; NULL only when byte_size is 0 */
     bool owned;
+    bool mapped; /* owned, in a file of its own: uir_tensor_move_to_file */
     const uir_allocator *allocator;
     uint32_t references;
 } uir_tensor;
@@ -33,6 +34,12 @@ uir_status uir_tensor_create_borrowed(const uir_allocator *allocator, uir_dtype 
                                       const int64_t *shape, const void *data, uir_tensor **out_tensor);
 void uir_tensor_retain(uir_tensor *tensor);
 void uir_tensor_release(uir_tensor *tensor); /* NULL is fine */
+/* Moves the elements to a file without a name, from where they are mapped: they count as memory, and the system can take
+ * it while nobody reads them. False, and nothing is changed, where there is no room or more than one reference. */
+bool uir_tensor_move_to_file(uir_tensor *tensor);
+/* Nobody reads the elements for a while. Does nothing for those that are in no file; NULL is fine. */
+void uir_tensor_rest(const uir_tensor *tensor);
+void uir_tensor_unmap(uir_tensor *tensor); /* for uir_tensor_release */
 uir_status uir_tensor_set_string(uir_tensor *tensor, uint64_t index, const char *text, size_t length);
 /* "f32[2,3]" into a caller's buffer. */
 void uir_tensor_describe(const uir_tensor *tensor, char *buffer, size_t capacity);

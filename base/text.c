@@ -54,6 +54,14 @@ void uir_text_append_string(uir_text *text, const char *string) {
     uir_text_append(text, string, strlen(string));
 }
 
+void uir_text_append_until(uir_text *text, size_t more, size_t unit, char fill) {
+    size_t over = (text->length % unit + more % unit) % unit, missing = over ? unit - over : 0;
+    char *at = reserve(text, missing);
+    if (!at) return;
+    memset(at, fill, missing);
+    commit(text, missing);
+}
+
 void uir_text_append_format(uir_text *text, const char *format, ...) {
     va_list arguments, again;
     va_start(arguments, format);

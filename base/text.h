@@ -19,6 +19,8 @@ void uir_text_init(uir_text *text, const uir_allocator *allocator);
 void uir_text_deinit(uir_text *text);
 void uir_text_append(uir_text *text, const char *data, size_t length);
 void uir_text_append_string(uir_text *text, const char *string);
+/* Appends `fill` until the length and `more` are a multiple of `unit` together. */
+void uir_text_append_until(uir_text *text, size_t more, size_t unit, char fill);
 /* For integers and strings; floating point goes through the functions below, which do not ask the locale. */
 void uir_text_append_format(uir_text *text, const char *format, ...) UIR_PRINTF(2, 3);
 /* Appends "..." with \" \\ \n \r \t escaped and every byte outside printable ASCII as \xNN; the tokenizer reads it

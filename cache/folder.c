@@ -13,24 +13,38 @@
 
 #define TEMPORARY_LIFE 3600 /* seconds after which what is being written is taken for left behind */
 
-static bool default_folder(char *out, size_t size) {
+/* `*out_base`: so much of it, from the beginning, is the caller's to make: a home, or what a cache's home lies in. */
+static bool default_folder(char *out, size_t size, size_t *out_base) {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int used = -1;
-    if (base && base[0] == '/') /* the XDG specification: a relative one counts as none */
+    if (base && base[0] == '/') { /* the XDG specification: a relative one counts as none */
         used = snprintf(out, size, "%s/uir", base);
-    else if (home && home[0] == '/')
+        size_t length = strlen(base);
+        while (length && base[length - 1] == '/') length--;
+        while (length && base[length - 1] != '/') length--;
+        *out_base = length ? length - 1 : 0;
+    } else if (home && home[0] == '/') {
         used = snprintf(out, size, "%s/.cache/uir", home);
+        *out_base = strlen(home);
+    }
     return used > 0 && (size_t)used < size;
 }
 
-/* Makes the folder and those above it that are missing, for the owner alone. */
-static int make_folders(const char *path) {
+/* Makes the folder and those above it that are missing, for the owner alone; the first `base` bytes of it must be
+ * there.
+ */
+static int make_folders(const char *path, size_t base) {
     char part[sizeof((uir_cache *)0)->path];
     size_t length = strlen(path);
-    for (size_t i = 1; i <= length; i++) {
+    for (size_t i = base ? base : 1; i <= length; i++) {
         if (path[i] != '/' && path[i] != 0) continue;
         memcpy(part, path, i);
         part[i] = 0;
+        if (i == base) {
+            struct stat about;
+            if (stat(part, &about) != 0) return errno;
+            continue;
+        }
         if (mkdir(part, 0700) != 0 && errno != EEXIST) {
             int error = errno;
             struct stat about;
@@ -47,12 +61,13 @@ static uir_status refuse(uir_cache *cache, uir_diagnostics *diagnostics, const c
 
 uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics) {
     struct stat about;
+    size_t base = 0;
     if (folder ? (size_t)snprintf(cache->path, sizeof cache->path, "%s", folder) >= sizeof cache->path || !*folder
-               : !default_folder(cache->path, sizeof cache->path)) {
+               : !default_folder(cache->path, sizeof cache->path, &base)) {
         snprintf(cache->path, sizeof cache->path, "%s", "the cache's folder");
         return refuse(cache, diagnostics, "there is no usable name; set XDG_CACHE_HOME or HOME, or give --cache");
     }
-    int error = make_folders(cache->path);
+    int error = make_folders(cache->path, base);
     if (error) return refuse(cache, diagnostics, strerror(error));
     cache->folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (cache->folder < 0)
@@ -105,15 +120,27 @@ static void remove_entry(const uir_cache *cache, const char *name) {
     unlinkat(cache->folder, use, 0);
 }
 
-/* The least recently used entry and the bytes of all of them; `kept` is counted and never chosen. */
-static uint64_t find_oldest(const uir_cache *cache, const char *kept, char oldest[UIR_CACHE_NAME_SIZE]) {
+/* An entry's place among those that are pruned. */
+typedef struct use {
+    struct timespec time;
+    char name[UIR_CACHE_NAME_SIZE]; /* "": none */
+} use;
+
+static bool is_before(const use *a, const use *b) {
+    if (a->time.tv_sec != b->time.tv_sec) return a->time.tv_sec < b->time.tv_sec;
+    if (a->time.tv_nsec != b->time.tv_nsec) return a->time.tv_nsec < b->time.tv_nsec;
+    return strcmp(a->name, b->name) < 0;
+}
+
+/* Of the entries used after `last`, the one used first, and the bytes of all entries; `kept` is counted and never
+ * chosen. */
+static uint64_t find_next(const uir_cache *cache, const char *kept, const use *last, use *out_next) {
     uint64_t total = 0;
-    struct timespec least = {0, 0};
     DIR *directory = open_again(cache);
-    oldest[0] = 0;
+    *out_next = (use){.name = ""};
     if (!directory) return 0;
     for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        struct stat about, use;
+        struct stat about, noted;
         char use_name[UIR_CACHE_NAME_SIZE];
         if (is_temporary(e->d_name)) {
             if (fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -131,25 +158,27 @@ static uint64_t find_oldest(const uir_cache *cache, const char *kept, char oldes
         if (!is_entry(e->d_name) || fstatat(cache->folder, e->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
         total += (uint64_t)about.st_size;
         snprintf(use_name, sizeof use_name, "%.*s%s", KEY_DIGITS, e->d_name, UIR_CACHE_USE);
-        struct timespec used = about.st_mtim;
-        if (fstatat(cache->folder, use_name, &use, AT_SYMLINK_NOFOLLOW) == 0 &&
-            (use.st_mtim.tv_sec > used.tv_sec ||
-             (use.st_mtim.tv_sec == used.tv_sec && use.st_mtim.tv_nsec > used.tv_nsec)))
-            used = use.st_mtim;
-        if (strcmp(e->d_name, kept) == 0) continue;
-        if (oldest[0] && (used.tv_sec > least.tv_sec || (used.tv_sec == least.tv_sec && used.tv_nsec >= least.tv_nsec)))
-            continue;
-        least = used;
-        snprintf(oldest, UIR_CACHE_NAME_SIZE, "%.*s", KEY_DIGITS, e->d_name);
+        use written = {.time = about.st_mtim}, used = {.time = about.st_mtim};
+        if (fstatat(cache->folder, use_name, &noted, AT_SYMLINK_NOFOLLOW) == 0) used.time = noted.st_mtim;
+        if (is_before(&used, &written)) used = written;
+        snprintf(used.name, sizeof used.name, "%.*s", KEY_DIGITS, e->d_name);
+        if (strcmp(e->d_name, kept) == 0 || (last->name[0] && !is_before(last, &used))) continue;
+        if (!out_next->name[0] || is_before(&used, out_next)) *out_next = used;
     }
     closedir(directory);
     return total;
 }
 
+/* Each entry is tried once: one that cannot be removed leaves the limit to the next. */
 void uir_cache_prune(uir_cache *cache, uir_cache_key kept) {
-    char kept_name[UIR_CACHE_NAME_SIZE], oldest[UIR_CACHE_NAME_SIZE];
+    char kept_name[UIR_CACHE_NAME_SIZE];
+    use next = {.name = ""}, last;
     uir_cache_name(kept, "", kept_name);
-    while (find_oldest(cache, kept_name, oldest) > cache->limit && oldest[0]) remove_entry(cache, oldest);
+    do {
+        last = next;
+        if (find_next(cache, kept_name, &last, &next) <= cache->limit || !next.name[0]) return;
+        remove_entry(cache, next.name);
+    } while (true);
 }
 
 uir_status uir_cache_remove(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics) {

@@ -1,8 +1,10 @@
 # The public libraries as they are installed, and what finds them: libuir, libuir_rt, each shared and static; the header,
 # the programs, pkg-config files, a CMake package. In: the stages' targets. Out: targets uir_shared, uir_static,
-# uir_rt_shared, uir_rt_static, and the rules of `cmake --install`.
+# uir_rt_shared, uir_rt_static, uir_installed (all that `cmake --install` takes), and the rules of `cmake --install`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+add_custom_target(uir_installed)
 
 # uir_add_public_library(NAME OWN target... PARTS target... EXTERNAL library...)
 # OWN: targets whose every object is in it; PARTS: targets of which a shared library takes what it uses.
@@ -30,6 +32,7 @@ function(uir_add_public_library name)
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   endforeach()
   set_target_properties(${name}_shared PROPERTIES EXPORT_NAME ${name})
+  add_dependencies(uir_installed ${name}_shared ${name}_static)
   install(TARGETS ${name}_shared ${name}_static EXPORT uirTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
@@ -37,15 +40,21 @@ endfunction()
 set(parts ${libraries})
 list(REMOVE_ITEM parts uir_api)
 list(JOIN UIR_PICTURE_MODULES " " picture_modules)
+list(JOIN UIR_PICTURE_FULL_MODULES " " full_picture_modules)
 set(public_libraries "uir_rt|packages of compiled models run, without a compiler|${picture_modules}")
 uir_add_public_library(uir_rt OWN uir_runtime_only uir_api PARTS uir_io_small uir_io uir_devices uir_vm uir_cpu_driver uir_rt uir_package uir_image uir_base
                        EXTERNAL ${UIR_PICTURE_EXTERNAL} pthread dl)
 if(NOT UIR_RUNTIME_ONLY)
-  list(APPEND public_libraries "uir|ONNX models compiled and run|libprotobuf-c libsodium zlib ${picture_modules}")
-  uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c sodium z ${UIR_PICTURE_EXTERNAL} pthread dl)
+  list(APPEND public_libraries "uir|ONNX models compiled and run|libprotobuf-c libsodium zlib ${picture_modules} ${full_picture_modules}")
+  uir_add_public_library(uir OWN uir uir_api PARTS ${parts} EXTERNAL protobuf-c sodium z ${UIR_PICTURE_EXTERNAL} ${UIR_PICTURE_FULL_EXTERNAL} pthread dl)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# The licence goes with the binaries; documents name each other by their places in the checkout, which they keep.
+foreach(file LICENSE THIRD_PARTY.md SECURITY.md README.md)
+  install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT uirTargets NAMESPACE uir:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/uirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/uirConfig.cmake

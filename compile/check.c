@@ -342,7 +342,7 @@ uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, ui
                      const uir_check_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics) {
     checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
     const uir_compile_options device = {
-        .device = options->device, .exact = options->exact, .precision = options->precision};
+        .device = options->device, .exact = options->exact, .strict = options->strict, .precision = options->precision};
     uir_compile plain, cleaned;
     uir_compile_call first = {.diagnostics = diagnostics, .progress = part_of(&c, READ)},
                      second = {.diagnostics = diagnostics, .progress = part_of(&c, READ_AGAIN)};

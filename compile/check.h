@@ -24,7 +24,7 @@ typedef struct uir_check_report {
 
 typedef struct uir_check_options {
     const char *device; /* as for packages; NULL: "cpu" */
-    bool exact;         /* as in uir_compile_options, and so is this */
+    bool exact, strict; /* as in uir_compile_options, and so is this */
     uir_precision precision;
     double f16_tolerance, bf16_tolerance; /* relative, and of the greatest: of the graph with factors of these */
     uint64_t limit;                       /* operations; 0: 4 million; UINT64_MAX: everything */

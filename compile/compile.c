@@ -89,6 +89,7 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
         device = &c->cpu.device;
     }
     uir_lowering_init(&c->lowering, c->primitives, device, &c->allocator);
+    c->lowering.isolates_faults = c->options.isolates_faults;
     return UIR_STATUS_OK;
 }
 
@@ -146,11 +147,17 @@ static double sum_shares(uir_stage first, uir_stage last) {
     return sum;
 }
 
+/* A stage may have read any of them. */
+static void rest_constants(const uir_module *module) {
+    for (uint32_t v = 0; module && v < module->values.count; v++) uir_tensor_rest(module->values.data[v].constant);
+}
+
 static uir_status run_next(uir_compile *c, const uir_compile_call *call) {
     const uir_stage_row *row = &rows[c->next];
     double start = now_ms();
     UIR_TRY(uir_progress_tell(call->progress, row->doing, 0));
     UIR_TRY(row->run(c, c->next, call));
+    rest_constants(c->primitives);
     double *ms = c->next == UIR_STAGE_ONNX ? &c->load_ms : &c->compile_ms;
     if (c->next <= UIR_STAGE_CLEANED) *ms += now_ms() - start;
     return dump(c, c->next++, call->diagnostics);

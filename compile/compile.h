@@ -37,8 +37,10 @@ typedef struct uir_compile_options {
     bool unfused;                  /* every primitive a group of its own */
     bool within_nodes;             /* no fusion across nodes of the model */
     bool exact;                    /* no operator is computed by another formula: WINOGRAD leaves all as it is */
+    bool strict;                   /* contradictions of declared shapes and faults of the compiler are errors */
     uir_precision precision;       /* of what products multiply, for PRECISION */
     uint32_t layouts_left_out;     /* bit per rule of passes/layouts.h, for tests of it */
+    bool isolates_faults;          /* a fault of LOOP to RUNS costs its group alone; else it ends the compile */
     bool check_text;               /* print, parse and compare after each pass */
     /* After the stage called `dump` ("all": each), up to CLEANED, its text is handed over. */
     const char *dump;

@@ -185,7 +185,7 @@ static uir_status cpu_open(uir_kernel_runner *runner, uir_diagnostics *diagnosti
     UIR_TRY(uir_cpu_describe(runner->variant[0] ? runner->variant : NULL, diagnostics, &device));
     if (!device.runs_here)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
-                         runner->variant);
+                         uir_cpu_variant_name(device.variant));
     uir_text_init(&source, &runner->allocator);
     uir_status status = cpu_emit(runner->igraph, 0, &source, diagnostics);
     uir_cpu_compile_options options = {.variant = device.variant, .cancel = runner->cancel};

@@ -15,6 +15,11 @@ static void describe_keep(const uir_onnx_keep *keep, uir_text *text) {
     }
 }
 
+static void describe_overrides(const uir_onnx_overrides *overrides, uir_text *text) {
+    for (size_t i = 0; i < overrides->count; i++)
+        uir_text_append_format(text, "override %zu %s\n", strlen(overrides->names[i]), overrides->names[i]);
+}
+
 uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
     const char *variant;
     const uir_device_row *row = uir_device_find(c->options.device, &variant);
@@ -27,9 +32,11 @@ uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
         uir_text_append_format(text, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
     uir_text_append_string(text, c->options.within_nodes ? "\nno fusion\n" : "\n");
     if (c->options.exact) uir_text_append_string(text, "exact\n");
+    if (c->options.strict) uir_text_append_string(text, "strict\n");
     if (c->options.precision) uir_text_append_format(text, "precision %s\n", uir_precision_name(c->options.precision));
     if (c->options.layouts_left_out) uir_text_append_format(text, "without layouts %x\n", c->options.layouts_left_out);
     if (c->source.keep) describe_keep(c->source.keep, text);
+    if (c->source.overrides) describe_overrides(c->source.overrides, text);
     UIR_TRY(uir_identity_build(text));
     return uir_text_status(text);
 }

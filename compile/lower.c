@@ -40,17 +40,49 @@ bool uir_lowering_is_refusal(uir_status status) {
     return status == UIR_STATUS_UNSUPPORTED || status == UIR_STATUS_LIMIT;
 }
 
-/* What ends the compile: what the compiler made and does not accept itself is its own fault, whatever the part of it
- * that noticed calls it. */
+bool uir_lowering_is_fault(uir_status status) {
+    return status != UIR_STATUS_OK && !uir_lowering_is_refusal(status) && status != UIR_STATUS_OUT_OF_MEMORY &&
+           status != UIR_STATUS_CANCELLED;
+}
+
+static const char fault_hint[] =
+    "this is a fault of the compiler, please report it; on the device 'interpreter' the model runs";
+
+/* What ends the compile. A fault is INTERNAL, whatever the part of the compiler that noticed calls it. */
 static uir_status tell(uir_diagnostics *diagnostics, uir_status status, const char *name, const char *stage,
                        const uir_diagnostics *said) {
     const char *why = said->first ? said->first->message : uir_status_text(status);
-    if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED)
+    if (!uir_lowering_is_fault(status))
         return uir_error(diagnostics, status, NULL, "kernel %s, %s: %s", name, stage, why);
-    return uir_error_hint(
-        diagnostics, UIR_STATUS_INTERNAL, NULL,
-        "this is a fault of the compiler, please report it; on the device 'interpreter' the model runs",
-        "kernel %s, %s: %s", name, stage, why);
+    return uir_error_hint(diagnostics, UIR_STATUS_INTERNAL, NULL, fault_hint, "kernel %s, %s: %s", name, stage, why);
+}
+
+/* The same of a stage of the whole module. */
+static uir_status tell_whole(uir_diagnostics *diagnostics, uir_status status, uir_stage stage) {
+    if (!uir_lowering_is_fault(status) || status == UIR_STATUS_INVALID_ARGUMENT) return status; /* the caller's options */
+    const char *why = diagnostics && diagnostics->last ? diagnostics->last->message : uir_status_text(status);
+    return uir_error_hint(diagnostics, UIR_STATUS_INTERNAL, NULL, fault_hint, "%s: %s", uir_stage_get(stage)->name,
+                          why);
+}
+
+static uir_status note_fault(uir_lowering *lowering, uir_status status, const char *name, const char *stage,
+                             const uir_diagnostics *said) {
+    const char *why = said->first ? said->first->message : uir_status_text(status), *fault = NULL;
+    uir_text text;
+    uir_text_init(&text, &lowering->allocator);
+    uir_text_append_format(&text, "kernel %s, %s: %s", name, stage, why);
+    if (uir_text_status(&text) == UIR_STATUS_OK) fault = uir_arena_copy_string(&lowering->arena, text.data, text.length);
+    uir_text_deinit(&text);
+    return fault ? uir_vector_push(&lowering->arena, &lowering->faults, fault) : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+/* A stage has not made a kernel. OK: that costs the kernel's groups alone; else what the compile ends with. */
+static uir_status judge(uir_lowering *lowering, uir_status status, const char *name, uir_stage stage,
+                        const uir_diagnostics *said, uir_diagnostics *diagnostics) {
+    if (uir_lowering_is_refusal(status)) return UIR_STATUS_OK;
+    if (lowering->isolates_faults && uir_lowering_is_fault(status))
+        return note_fault(lowering, status, name, uir_stage_get(stage)->name, said);
+    return tell(diagnostics, status, name, uir_stage_get(stage)->name, said);
 }
 
 /* ---- groups to kernels ---- */
@@ -151,6 +183,7 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
 static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_diagnostics *said) {
     const char *why = said->first ? said->first->message : "it has no kernel";
     uir_lowering_refusal refusal = {.group = group};
+    refusal.is_whole = uir_node_find_attribute(lowering->module, uir_node_get(lowering->module, group), "slack") != NULL;
     uir_node_remove_attribute(lowering->module, group, "kernel");
     uir_node_remove_attribute(lowering->module, group, "sizes");
     uir_node_remove_attribute(lowering->module, group, "slack");
@@ -164,14 +197,13 @@ static uir_status build_group(work *w, uir_node_id group) {
     uir_diagnostics_init(&said, &w->lowering->allocator);
     uir_status status =
         uir_lower_build(w->lowering->module, group, "kernel", &w->lowering->allocator, &said, &function);
-    if (status == UIR_STATUS_OK)
+    if (status == UIR_STATUS_OK) {
         status = add_kernel(w, group, function);
-    else if (uir_lowering_is_refusal(status))
-        status = refuse(w->lowering, group, &said);
-    else
-        status = tell(w->call->diagnostics, status,
-                      describe_group(w->lowering->module, uir_node_get(w->lowering->module, group)),
-                      uir_stage_get(UIR_STAGE_LOOP)->name, &said);
+    } else {
+        const char *name = describe_group(w->lowering->module, uir_node_get(w->lowering->module, group));
+        status = judge(w->lowering, status, name, UIR_STAGE_LOOP, &said, w->call->diagnostics);
+        if (status == UIR_STATUS_OK) status = refuse(w->lowering, group, &said);
+    }
     uir_diagnostics_deinit(&said);
     return status;
 }
@@ -302,15 +334,15 @@ static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint3
         UIR_TRY(uir_progress_tell(call->progress, row->doing, (double)i / lowering->kernels.count));
         uir_diagnostics_init(&said, &lowering->allocator);
         uir_status status = advance_kernel(lowering, stage, &lowering->kernels.data[i], &said, call);
-        /* What a stage makes of one group, and another part of the compiler refuses, costs that group alone. */
-        if (status != UIR_STATUS_OK && lowering->kernels.data[i].lowered.given)
-            status = refuse_given(&lowering->kernels.data[i], stage, status, &said, call->diagnostics);
-        else if (uir_lowering_is_refusal(status))
-            status = drop_kernel(lowering, i, &said);
-        else if (status != UIR_STATUS_OK)
-            status = tell(call->diagnostics, status, lowering->kernels.data[i].name, row->name, &said);
-        else
+        const uir_lowering_kernel *kernel = &lowering->kernels.data[i];
+        if (status == UIR_STATUS_OK) {
             i++;
+        } else if (kernel->lowered.given) {
+            status = refuse_given(kernel, stage, status, &said, call->diagnostics);
+        } else {
+            status = judge(lowering, status, kernel->name, stage, &said, call->diagnostics);
+            if (status == UIR_STATUS_OK) status = drop_kernel(lowering, i, &said);
+        }
         uir_diagnostics_deinit(&said);
         UIR_TRY(status);
     }
@@ -343,7 +375,8 @@ static uir_status unfuse_refused(uir_compile *c, bool contractions, uint32_t rew
     UIR_TRY_ALLOCATE(groups, uir_arena_allocate_array(&lowering->arena, lowering->refusals.count + 1u, sizeof *groups));
     for (uint32_t i = 0; i < lowering->refusals.count; i++) {
         uir_lowering_refusal refusal = lowering->refusals.data[i];
-        if (uir_can_unfuse(module, refusal.group) && (!contractions || count_contractions(module, refusal.group) > 1))
+        if (!refusal.is_whole && uir_can_unfuse(module, refusal.group) &&
+            (!contractions || count_contractions(module, refusal.group) > 1))
             groups[count++] = refusal.group;
         else
             lowering->refusals.data[kept++] = refusal;
@@ -416,7 +449,7 @@ static uir_status run_pass(uir_compile *c, uir_stage stage, const uir_compile_ca
                                 .precision = c->options.precision,
                                 .precision_counts = &c->precision,
                                 .layouts_left_out = c->options.layouts_left_out};
-    return uir_passes_run(c->primitives, &pass, 1, &options);
+    return tell_whole(call->diagnostics, uir_passes_run(c->primitives, &pass, 1, &options), stage);
 }
 
 uir_status uir_compile_choose_precision(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
@@ -436,12 +469,12 @@ uir_status uir_compile_choose_winograd(uir_compile *c, uir_stage stage, const ui
 }
 
 uir_status uir_compile_fuse(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
-    (void)stage;
     if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_fusion_options fusion = fusion_options(c, 0);
     c->layouts = uir_count_layouts(c->primitives);
-    UIR_TRY(uir_fuse(c->primitives, &fusion, call->diagnostics));
-    return uir_module_verify(c->primitives, call->diagnostics);
+    uir_status status = uir_fuse(c->primitives, &fusion, call->diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_module_verify(c->primitives, call->diagnostics);
+    return tell_whole(call->diagnostics, status, stage);
 }
 
 uir_status uir_compile_build_loops(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
@@ -462,5 +495,6 @@ uir_status uir_compile_make_igraphs(uir_compile *c, uir_stage stage, const uir_c
 
 uir_status uir_compile_form_runs(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
     UIR_TRY(advance_kernels(&c->lowering, stage, 0, call));
+    UIR_TRY(retry_refused(c, stage, call));
     return uir_compile_list_igraphs(c);
 }

@@ -21,6 +21,7 @@ static uir_status drop_kept(uir_compile *c, uir_diagnostics *diagnostics) {
 uir_status uir_compile_decompose(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
     (void)stage;
     UIR_TRY(uir_decompose(c->onnx, &c->allocator, call->diagnostics, &c->primitives));
+    UIR_TRY(uir_decompose_check_declared(c->onnx, c->options.strict, call->diagnostics));
     if (c->source.keep && c->source.keep->all) UIR_TRY(drop_kept(c, call->diagnostics));
     return uir_module_verify(c->primitives, call->diagnostics);
 }

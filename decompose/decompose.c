@@ -1,5 +1,6 @@
 /* The walk: ONNX nodes in order, each handed to its rule, problems gathered. */
 #include "decompose/lists.h"
+#include "ir/origins.h"
 
 typedef uir_status (*rule_function)(uir_rule_context *context);
 
@@ -166,8 +167,17 @@ uir_status uir_decomposer_mark_input(uir_decomposer *decomposer, uir_value_id in
     return UIR_STATUS_OK;
 }
 
+static bool has_shape_of(const uir_module *m, uir_value_id a, uir_value_id b) {
+    const uir_type *x = uir_value_type(m, a), *y = uir_value_type(m, b);
+    bool same = x->rank_known == y->rank_known && x->rank == y->rank;
+    for (uint32_t d = 0; same && x->rank_known && d < x->rank; d++) same = uir_dim_equal(x->dims[d], y->dims[d]);
+    return same;
+}
+
 uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, uir_value_id target) {
     uir_decomposer *d = decomposer;
+    if (!d->first[source.id].id) d->first[source.id] = target;
+    d->varies[source.id] |= !has_shape_of(d->target, d->first[source.id], target);
     d->map[source.id] = target;
     UIR_TRY(carry_name(d, source, target));
     uir_type type;
@@ -246,6 +256,7 @@ static uir_status bind_outputs(uir_decomposer *d, const uir_node_info *node, con
             return uir_error(d->diagnostics, UIR_STATUS_UNSUPPORTED, &location, "output %u is not supported", i);
         }
         UIR_TRY(uir_decomposer_bind(d, node->outputs[i], outputs[i]));
+        uir_origins_note_result(d->target, node->source, outputs[i]);
     }
     return UIR_STATUS_OK;
 }
@@ -254,14 +265,14 @@ uir_status uir_decomposer_begin_node(uir_decomposer *d, const uir_node_info *nod
                                      uir_builder *out_builder) {
     uir_builder_init(out_builder, d->target, target_graph);
     out_builder->origin = node->op;
-    for (uint32_t i = 0; i < node->output_count && !out_builder->source; i++) /* no other node makes it */
-        out_builder->source = node->outputs[i].id;
+    out_builder->source = node->source;
+    uir_origins_meet(d->target, node->source);
     return uir_strings_intern(&d->target->strings, uir_string_text(&d->source->strings, node->name),
                               uir_string_length(&d->source->strings, node->name), &out_builder->node_name);
 }
 
 static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_graph_id target_graph,
-                             const uir_value_id *inputs) {
+                             uir_value_id *inputs) {
     uir_rule_context context = {.source = d->source,
                                 .node = node,
                                 .op = node->op,
@@ -273,7 +284,8 @@ static uir_status apply_rule(uir_decomposer *d, const uir_node_info *node, uir_g
     UIR_TRY_ALLOCATE(context.outputs,
                      uir_arena_allocate_array(d->scratch, node->output_count + 1u, sizeof *context.outputs));
     UIR_TRY(uir_decomposer_begin_node(d, node, target_graph, &context.builder));
-    uir_status status = rule_table[node->op](&context);
+    uir_status status = uir_rule_expect_lengths(&context, inputs);
+    if (status == UIR_STATUS_OK) status = rule_table[node->op](&context);
     if (status == UIR_STATUS_OK) status = context.builder.status;
     UIR_TRY(status);
     UIR_TRY(uir_evaluate_pending(d));
@@ -320,6 +332,7 @@ static uir_status enter_branch(uir_decomposer *d, uir_graph_id graph, uint32_t p
     UIR_TRY_ALLOCATE(inner, uir_arena_allocate(d->scratch, sizeof *inner));
     *inner = (uir_walk_frame){*frame, graph, position + 1, *node};
     *frame = inner;
+    uir_origins_note(d->target, node->source, UIR_FATE_FOLDED, 0);
     return UIR_STATUS_OK;
 }
 
@@ -397,10 +410,35 @@ uir_status uir_decomposer_give_sequence(uir_decomposer *decomposer, uir_graph_id
     return context.builder.status;
 }
 
+/* An input without a shape that some node takes as a list is one. */
+static uir_status type_lists(uir_decomposer *d) {
+    const uir_graph_info *graph = uir_graph_get(d->source, d->source->main);
+    for (uint32_t n = 0; n < graph->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(d->source, graph->nodes.data[n]);
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            if (!node->inputs[i].id || !uir_decomposer_is_list(node, i)) continue;
+            uir_value_info *info = uir_value_info_get(d->source, node->inputs[i]);
+            if (info->producer.id || info->constant || info->type.kind != UIR_VALUE_TENSOR || info->type.rank_known)
+                continue;
+            uir_symbol symbol;
+            uir_dim *extent;
+            UIR_TRY(uir_dims_add_symbol(d->source->dims, "", 0, UIR_SYMBOL_FACTS_SIZE, &symbol));
+            UIR_TRY_ALLOCATE(extent, uir_arena_allocate(&d->source->arena, sizeof *extent));
+            *extent = uir_dim_symbol(d->source->dims, symbol);
+            if (!extent->id) return UIR_STATUS_OUT_OF_MEMORY;
+            info->type.rank_known = true;
+            info->type.rank = 1;
+            info->type.dims = extent;
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status decompose_main(uir_decomposer *d) {
     const uir_graph_info *source_main = uir_graph_get(d->source, d->source->main);
     UIR_TRY(uir_module_add_graph(d->target, (uir_graph_id){0}, uir_string_text(&d->source->strings, source_main->name),
                                  &d->target->main));
+    UIR_TRY(type_lists(d));
     for (uint32_t i = 0; i < source_main->inputs.count; i++) {
         uir_value_id input = source_main->inputs.data[i], made;
         uir_type type;
@@ -427,11 +465,19 @@ static uir_status run(uir_decomposer *d) {
     uint32_t values = d->source->values.count + 1u;
     UIR_TRY_ALLOCATE(d->map, uir_arena_allocate_array(d->scratch, values, sizeof *d->map));
     UIR_TRY_ALLOCATE(d->poisoned, uir_arena_allocate_array(d->scratch, values, sizeof *d->poisoned));
+    UIR_TRY_ALLOCATE(d->first, uir_arena_allocate_array(d->scratch, values, sizeof *d->first));
+    UIR_TRY_ALLOCATE(d->varies, uir_arena_allocate_array(d->scratch, values, sizeof *d->varies));
     d->forth = (uir_dim_translation){.from = d->source->dims, .to = d->target->dims};
     d->back = (uir_dim_translation){.from = d->target->dims, .to = d->source->dims};
     d->work_limit = 64ull * d->source->nodes.count + 10000;
     d->target->opset = d->source->opset;
+    UIR_TRY(uir_origins_begin(d->source, d->target));
     return decompose_main(d);
+}
+
+/* What was made for a branch alone, or for one that was given up, has no one shape either. */
+static bool varies(const uir_decomposer *d, uir_value_id source) {
+    return d->varies[source.id] || !d->map[source.id].id;
 }
 
 uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
@@ -443,6 +489,8 @@ uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir
     uir_arena_init(&scratch, allocator);
     uir_decomposer d = {.source = source, .target = target, .diagnostics = diagnostics, .scratch = &scratch};
     uir_status status = run(&d);
+    for (uint32_t i = 0; status == UIR_STATUS_OK && i < source->declared.count; i++)
+        source->declared.data[i].varies = varies(&d, source->declared.data[i].value);
     for (uint32_t i = 0; i < d.evaluated.count; i++) uir_tensor_release(d.evaluated.data[i]);
     uir_arena_deinit(&scratch);
     if (status != UIR_STATUS_OK) {

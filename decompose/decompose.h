@@ -14,6 +14,10 @@
 uir_status uir_decompose(uir_module *source, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                          uir_module **out_module);
 
+/* Holds what the file declares of values against the types that uir_decompose wrote back. Another element type is BAD_FILE;
+ * a shape that cannot be the one that the node makes is a warning, or `strict` BAD_FILE. */
+uir_status uir_decompose_check_declared(const uir_module *source, bool strict, uir_diagnostics *diagnostics);
+
 /* Whether the op has a rule (for --list-ops). */
 bool uir_decompose_has_rule(uir_op op);
 /* The host primitive that the op's rule rests on; NONE where kernels compute it. */

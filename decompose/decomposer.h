@@ -31,6 +31,8 @@ typedef struct uir_decomposer {
     uir_arena *scratch;
     uir_value_id *map; /* by source value; none: not made yet */
     bool *poisoned;    /* by source value */
+    uir_value_id *first; /* by source value: what it was made of first */
+    bool *varies;        /* by source value: it was made several times, with several shapes */
     uir_dim_translation forth, back;
     uint32_t evaluated_nodes;           /* nodes of the target below this have been looked at by uir_evaluate_pending */
     uir_vector(uir_tensor *) evaluated; /* by target value: what constant evaluation gave (owned), or NULL */
@@ -83,6 +85,12 @@ void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
 /* Takes the names away from a graph's values (and those of the graphs inside it), which are made elsewhere under them
  * too. */
 void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph);
+
+/* Operands (of which `inputs` are those of the context) that are lists get the length that they must have, where the
+ * model does not declare it: lengths.def. */
+uir_status uir_rule_expect_lengths(uir_rule_context *context, uir_value_id *inputs);
+/* Whether the operand of a node of the source is such a list. */
+bool uir_decomposer_is_list(const uir_node_info *node, uint32_t input);
 
 /* A builder whose primitives come from the ONNX node: its name, op and identity. */
 uir_status uir_decomposer_begin_node(uir_decomposer *decomposer, const uir_node_info *node, uir_graph_id target_graph,

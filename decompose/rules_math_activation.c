@@ -119,19 +119,26 @@ uir_status uir_rule_mish(uir_rule_context *context) {
     return end(context, uir_build_binary(&context->builder, UIR_OP_MUL, x, gate));
 }
 
-uir_status uir_rule_swish(uir_rule_context *context) {
-    uir_value_id x = begin(context);
-    double alpha = uir_rule_float(context, "alpha", 1);
+/* x * sigmoid(alpha * x). */
+static uir_value_id swish(uir_rule_context *context, uir_value_id x, double alpha) {
     uir_value_id scaled = alpha == 1 ? x : uir_rule_binary_number(context, UIR_OP_MUL, x, alpha);
     uir_value_id gate = uir_build_unary(&context->builder, UIR_OP_SIGMOID, scaled);
-    return end(context, uir_build_binary(&context->builder, UIR_OP_MUL, x, gate));
+    return uir_build_binary(&context->builder, UIR_OP_MUL, x, gate);
 }
 
-/* Exactly: x/2 * (1 + erf(x / sqrt 2)); approximate "tanh": x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))). */
-uir_status uir_rule_gelu(uir_rule_context *context) {
+uir_status uir_rule_swish(uir_rule_context *context) {
+    return end(context, swish(context, begin(context), uir_rule_float(context, "alpha", 1)));
+}
+
+uir_status uir_rule_quick_gelu(uir_rule_context *context) {
+    return end(context, swish(context, begin(context), uir_rule_float(context, "alpha", 1.702f)));
+}
+
+/* Exactly: x/2 * (1 + erf(x / sqrt 2)); by tanh: x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))). */
+static uir_value_id gelu(uir_rule_context *context, uir_value_id x, bool by_tanh) {
     uir_builder *b = &context->builder;
-    uir_value_id x = begin(context), inner;
-    if (uir_rule_string(context, "approximate", "none")[0] == 't') {
+    uir_value_id inner;
+    if (by_tanh) {
         uir_value_id cube = uir_build_binary(b, UIR_OP_MUL, x, uir_build_binary(b, UIR_OP_MUL, x, x));
         inner = uir_build_binary(b, UIR_OP_ADD, x, uir_rule_binary_number(context, UIR_OP_MUL, cube, 0.044715));
         inner = uir_rule_binary_number(context, UIR_OP_MUL, inner, 0.79788456080286535588);
@@ -140,7 +147,27 @@ uir_status uir_rule_gelu(uir_rule_context *context) {
         inner = uir_build_unary(b, UIR_OP_ERF, uir_rule_binary_number(context, UIR_OP_MUL, x, 0.70710678118654752440));
     }
     inner = uir_rule_binary_number(context, UIR_OP_ADD, inner, 1);
-    return end(context, uir_build_binary(b, UIR_OP_MUL, uir_rule_binary_number(context, UIR_OP_MUL, x, 0.5), inner));
+    return uir_build_binary(b, UIR_OP_MUL, uir_rule_binary_number(context, UIR_OP_MUL, x, 0.5), inner);
+}
+
+uir_status uir_rule_gelu(uir_rule_context *context) {
+    bool by_tanh = uir_rule_string(context, "approximate", "none")[0] == 't';
+    return end(context, gelu(context, begin(context), by_tanh));
+}
+
+/* com.microsoft: a bias along the last axis, where there is one, is added first. */
+static uir_value_id begin_biased(uir_rule_context *context) {
+    uir_value_id x = begin(context);
+    if (!uir_rule_has_input(context, 1)) return x;
+    return uir_build_binary(&context->builder, UIR_OP_ADD, x, uir_rule_widen(context, uir_rule_input(context, 1)));
+}
+
+uir_status uir_rule_ms_gelu(uir_rule_context *context) {
+    return end(context, gelu(context, begin_biased(context), false));
+}
+
+uir_status uir_rule_fast_gelu(uir_rule_context *context) {
+    return end(context, gelu(context, begin_biased(context), true));
 }
 
 /* Integers go through f64: threshold and bias are real numbers. */

@@ -186,7 +186,31 @@ typedef struct scan {
     const int64_t *axes;      /* of the scanned inputs */
     bool *backward;
     uir_dim trips;
+    uir_value_id length; /* i64 of rank 0: the steps that count, of opset 8; none: all */
 } scan;
+
+/* The element that step `iteration` takes of a scanned input that is gone through from its end; behind the last any. */
+static uir_value_id index_from_end(uir_rule_context *context, const scan *s, uir_value_id iteration) {
+    uir_builder *b = &context->builder;
+    uir_dim last = uir_dim_sub(b->module->dims, s->trips, uir_rule_dim(context, 1));
+    if (s->length.id) {
+        uir_value_id end = uir_math_with(context, UIR_OP_SUB, s->length, 1);
+        return uir_math_with(context, UIR_OP_MAX, uir_build_binary(b, UIR_OP_SUB, end, iteration), 0);
+    }
+    return uir_build_binary(b, UIR_OP_SUB, uir_build_dim_values(b, &last, 1, true, UIR_DTYPE_I64), iteration);
+}
+
+/* Behind the sequence's end states stay what they were, and what is scanned is zeros. */
+static void end_at_length(uir_rule_context *context, const scan *s, uir_value_id iteration, const uir_value_id *states,
+                          uir_value_id *outputs, uint32_t output_count) {
+    uir_builder *b = &context->builder;
+    if (!s->length.id) return;
+    uir_value_id inside = uir_build_binary(b, UIR_OP_LT, iteration, s->length);
+    for (uint32_t i = 0; i < output_count && b->status == UIR_STATUS_OK; i++) {
+        uir_value_id other = i < s->states ? states[i] : uir_rule_number(context, outputs[i], 0);
+        outputs[i] = uir_build_select(b, inside, outputs[i], other);
+    }
+}
 
 static uir_status make_scan_body(uir_rule_context *context, void *user, const uir_type *types, uint32_t type_count,
                                  uir_graph_id *out_graph) {
@@ -200,16 +224,13 @@ static uir_status make_scan_body(uir_rule_context *context, void *user, const ui
     uir_value_id iteration = inputs[0];
     for (uint32_t i = 0; operands && i < s->states; i++) operands[i] = inputs[2 + i];
     for (uint32_t i = 0; operands && i < s->scanned; i++) {
-        uir_value_id index = iteration;
-        if (s->backward[i]) {
-            uir_dim last = uir_dim_sub(b->module->dims, s->trips, uir_rule_dim(context, 1));
-            index = uir_build_binary(b, UIR_OP_SUB, uir_build_dim_values(b, &last, 1, true, UIR_DTYPE_I64), index);
-        }
+        uir_value_id index = s->backward[i] ? index_from_end(context, s, iteration) : iteration;
         operands[s->states + i] = uir_build_gather(b, uir_rule_input(context, s->states + i), index, s->axes[i]);
     }
     if (b->status == UIR_STATUS_OK) {
         outputs[0] = uir_graph_get(b->module, *out_graph)->inputs.data[1];
         uir_rule_inline(context, "body", operands, s->states + s->scanned, outputs + 1, output_count);
+        end_at_length(context, s, iteration, operands, outputs + 1, output_count);
     }
     return uir_math_end_body(context, saved, outputs, output_count + 1);
 }
@@ -244,13 +265,13 @@ static uir_status place_scanned_outputs(uir_rule_context *context, const scan *s
     return b->status;
 }
 
-static uir_status scan_rows(uir_rule_context *context) {
+static uir_status scan_rows(uir_rule_context *context, uir_value_id length) {
     uir_builder *b = &context->builder;
     int64_t scanned = uir_rule_int(context, "num_scan_inputs", 0);
     if (scanned < 1 || scanned > context->input_count)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "num_scan_inputs is %lld for %u inputs", (long long)scanned,
                                 context->input_count);
-    scan s = {.states = context->input_count - (uint32_t)scanned, .scanned = (uint32_t)scanned};
+    scan s = {.states = context->input_count - (uint32_t)scanned, .scanned = (uint32_t)scanned, .length = length};
     int64_t *axes = uir_rule_allocate(context, s.scanned, sizeof *axes);
     s.backward = uir_rule_allocate(context, s.scanned, sizeof *s.backward);
     const int64_t *given, *directions;
@@ -293,21 +314,36 @@ static uir_status make_sample_body(uir_rule_context *context, void *user, const 
         inner.input_count = context->input_count - 1;
         inner.outputs = outputs + 1;
         outputs[0] = uir_graph_get(b->module, *out_graph)->inputs.data[1];
-        uir_status status = scan_rows(&inner);
+        uir_value_id length = uir_rule_input(context, 0);
+        if (length.id) length = uir_build_cast(b, uir_build_gather(b, length, sample, 0), UIR_DTYPE_I64);
+        uir_status status = scan_rows(&inner, length);
         if (b->status == UIR_STATUS_OK) b->status = status;
     }
     return uir_math_end_body(context, saved, outputs, context->output_count + 1);
 }
 
+/* sequence_lens: one of each sample, from 0 to the extent of what is scanned. */
+static uir_status check_lengths(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    uir_value_id lengths = uir_rule_input(context, 0), last = uir_rule_input(context, context->input_count - 1u);
+    const uir_dim *extents = uir_rule_extents(context, last);
+    if (!lengths.id || !extents) return b->status;
+    if (uir_rule_rank(context, lengths) != 1 || uir_rule_rank(context, last) < 2)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "sequence_lens has rank %u and what is scanned rank %u; 1 and at "
+                                "least 2 are wanted", uir_rule_rank(context, lengths), uir_rule_rank(context, last));
+    uir_build_equal_sizes(b, uir_build_extent(b, lengths, 0), extents[0]);
+    uir_rule_check_below(context, lengths, lengths, uir_dim_add(b->module->dims, extents[1], uir_rule_dim(context, 1)));
+    return b->status;
+}
+
 uir_status uir_rule_scan(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    if (context->since_version >= 9) return scan_rows(context);
-    if (uir_rule_has_input(context, 0))
-        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "Scan of opset 8 with sequence_lens is not supported");
+    if (context->since_version >= 9) return scan_rows(context, (uir_value_id){0});
     const uir_dim *extents = uir_rule_extents(context, uir_rule_input(context, context->input_count - 1u));
     if (!extents || context->input_count < 2 ||
         !uir_rule_rank(context, uir_rule_input(context, context->input_count - 1u)))
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "an input has no batch axis");
+    UIR_TRY(check_lengths(context));
     uir_value_id samples = uir_build_dim_values(b, &extents[0], 1, true, UIR_DTYPE_I64);
     return uir_math_loop(context, samples, (uir_value_id){0}, NULL, 0, make_sample_body, NULL, context->outputs,
                          context->output_count);

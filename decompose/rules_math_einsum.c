@@ -171,7 +171,8 @@ static void concatenate(const letter_list *const lists[3], letter_list *out) {
         for (uint32_t k = 0; k < lists[i]->count; k++) add_letter(out, lists[i]->letters[k]);
 }
 
-/* Letters that both have are brought to one extent, so that an extent of 1 meets what it broadcasts to. */
+/* Letters that both have are brought to one extent, so that an extent of 1 meets what it broadcasts to, whichever of
+ * the two it is and whenever that is known. */
 static void equalise(uir_rule_context *context, term *a, term *b) {
     uir_builder *builder = &context->builder;
     const uir_dim *a_extents = uir_rule_extents(context, a->value), *b_extents = uir_rule_extents(context, b->value);
@@ -181,15 +182,8 @@ static void equalise(uir_rule_context *context, term *a, term *b) {
     for (uint32_t k = 0; k < b->count; k++) {
         uint32_t i;
         b_dims[k] = b_extents[k];
-        if (!has(a, b->letters[k], &i)) continue;
-        bool a_is_one = uir_math_is(context, a_dims[i], 1),
-             a_fixed = uir_dim_is_const(builder->module->dims, a_dims[i], NULL);
-        bool b_is_one = uir_math_is(context, b_dims[k], 1),
-             b_fixed = uir_dim_is_const(builder->module->dims, b_dims[k], NULL);
-        if (a_is_one || (b_fixed && !b_is_one && !a_fixed))
-            a_dims[i] = b_dims[k];
-        else
-            b_dims[k] = a_dims[i];
+        if (has(a, b->letters[k], &i))
+            a_dims[i] = b_dims[k] = uir_build_broadcast_extent(builder, a_dims[i], b_dims[k]);
     }
     a->value = uir_build_broadcast(builder, a->value, a_dims, a->count);
     b->value = uir_build_broadcast(builder, b->value, b_dims, b->count);

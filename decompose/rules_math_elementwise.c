@@ -104,19 +104,38 @@ uir_status uir_rule_where(uir_rule_context *context) {
     return context->builder.status;
 }
 
-/* The result has the base's dtype. Integers wrap, so that i64 (u64) gives the low bits of any narrower integer power;
- * an integer base with a float exponent goes through f64. */
+/* Constant numbers that f32 has too. */
+static bool fits_f32(uir_rule_context *context, uir_value_id value) {
+    const uir_tensor *tensor = uir_rule_constant(context, value);
+    if (!tensor) return false;
+    for (uint64_t i = 0; i < tensor->element_count; i++) {
+        double number = uir_dtype_is_float(tensor->dtype)
+                            ? uir_dtype_load_double(tensor->dtype, tensor->data, i)
+                            : (double)uir_dtype_load_integer(tensor->dtype, tensor->data, i);
+        if ((double)(float)number != number) return false;
+    }
+    return true;
+}
+
+/* In which dtype a power is computed: one that has every base and exponent. Integers wrap, so that i64 (u64) gives the low bits of any narrower integer power. */
+static uir_dtype power_dtype(uir_rule_context *context, uir_dtype base, uir_dtype other, uir_value_id exponent) {
+    if (base == other) return base;
+    if (uir_dtype_is_integer(base)) {
+        if (uir_dtype_is_float(other)) return UIR_DTYPE_F64;
+        return base == UIR_DTYPE_U64 ? UIR_DTYPE_U64 : UIR_DTYPE_I64;
+    }
+    bool wide = base == UIR_DTYPE_F64 || other == UIR_DTYPE_F64 ||
+                (uir_dtype_is_integer(other) && uir_dtype_bits(other) >= 32);
+    if (wide && base != UIR_DTYPE_F64 && fits_f32(context, exponent)) wide = false;
+    return wide ? UIR_DTYPE_F64 : UIR_DTYPE_F32;
+}
+
+/* The result has the base's dtype. */
 uir_status uir_rule_pow(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id base = uir_rule_input(context, 0), exponent = second_operand(context);
-    uir_dtype from = uir_rule_dtype(context, base), other = uir_rule_dtype(context, exponent), compute = from;
-    if (from != other && uir_dtype_is_integer(from)) {
-        if (uir_dtype_is_float(other)) {
-            compute = UIR_DTYPE_F64;
-        } else {
-            compute = from == UIR_DTYPE_U64 ? UIR_DTYPE_U64 : UIR_DTYPE_I64;
-        }
-    }
+    uir_dtype from = uir_rule_dtype(context, base);
+    uir_dtype compute = power_dtype(context, from, uir_rule_dtype(context, exponent), exponent);
     uir_value_id power =
         uir_build_binary(b, UIR_OP_POW, uir_build_cast(b, base, compute), uir_build_cast(b, exponent, compute));
     context->outputs[0] = uir_build_cast(b, power, from);

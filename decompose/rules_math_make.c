@@ -91,7 +91,40 @@ uir_status uir_rule_constant_of_shape(uir_rule_context *context) {
 
 /* ---- ranges and masks ---- */
 
-/* max(0, ceil((limit - start) / step)) elements, start + i * step. Integers count in i64, floats in their own type. */
+/* Whether the scalar's number, or a dim that it is, is known. */
+static bool is_told(uir_rule_context *context, uir_value_id value) {
+    return uir_math_known(context, value);
+}
+
+/* The number of integers from start on, i64: as a dim where that can be told, which stays within 63 bits; else the
+ * distance is a number of 64 bits. */
+static uir_value_id count_integers(uir_rule_context *context, uir_value_id start, uir_value_id limit,
+                                   uir_value_id step) {
+    uir_builder *b = &context->builder;
+    double known_step = 0;
+    bool has_step = uir_rule_constant_number(context, step, &known_step);
+    if (has_step && is_told(context, start) && is_told(context, limit) &&
+        !(uir_rule_constant(context, start) && uir_rule_constant(context, limit))) {
+        uir_value_id span = uir_build_binary(b, UIR_OP_SUB, limit, start);
+        if (known_step == 1) return uir_math_with(context, UIR_OP_MAX, span, 0);
+        uir_value_id rounding = uir_build_binary(b, UIR_OP_SUB, step, uir_build_unary(b, UIR_OP_SIGN, step));
+        span = uir_build_binary(b, UIR_OP_DIV, uir_build_binary(b, UIR_OP_ADD, span, rounding), step);
+        return uir_math_with(context, UIR_OP_MAX, span, 0);
+    }
+    uir_value_id upward = uir_math_with(context, UIR_OP_GT, step, 0);
+    uir_value_id any = uir_build_select(b, upward, uir_build_binary(b, UIR_OP_GT, limit, start),
+                                        uir_build_binary(b, UIR_OP_LT, limit, start));
+    uir_value_id first = uir_build_select(b, upward, start, limit), last = uir_build_select(b, upward, limit, start);
+    uir_value_id size = uir_build_select(b, upward, step, uir_build_unary(b, UIR_OP_NEG, step));
+    uir_value_id span = uir_math_with(context, UIR_OP_SUB, uir_build_binary(b, UIR_OP_SUB, last, first), 1);
+    uir_value_id steps =
+        uir_build_binary(b, UIR_OP_DIV, uir_build_cast(b, span, UIR_DTYPE_U64), uir_build_cast(b, size, UIR_DTYPE_U64));
+    steps = uir_math_with(context, UIR_OP_ADD, uir_build_cast(b, steps, UIR_DTYPE_I64), 1);
+    return uir_build_select(b, any, steps, uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
+}
+
+/* max(0, ceil((limit - start) / step)) elements, start + i * step. Integers count in i64. Floats are counted and made
+ * in f64 and rounded once, as the standard's reference has it: in their own type a count may be one off. */
 uir_status uir_rule_range(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     uir_value_id ends[3];
@@ -99,22 +132,22 @@ uir_status uir_rule_range(uir_rule_context *context) {
     bool whole = uir_dtype_is_integer(dtype);
     for (uint32_t i = 0; i < 3; i++) {
         ends[i] = uir_rule_scalar(context, uir_rule_input(context, i));
-        ends[i] = whole ? uir_build_cast(b, ends[i], UIR_DTYPE_I64) : uir_rule_widen(context, ends[i]);
+        ends[i] = uir_build_cast(b, ends[i], whole ? UIR_DTYPE_I64 : UIR_DTYPE_F64);
     }
-    uir_value_id start = ends[0], step = ends[2];
-    uir_value_id span = uir_build_binary(b, UIR_OP_SUB, ends[1], start), count;
-    double known_step;
-    if (whole && uir_rule_constant_number(context, step, &known_step) && known_step == 1) {
-        count = span;
-    } else if (whole) {
-        uir_value_id rounding = uir_build_binary(b, UIR_OP_SUB, step, uir_build_unary(b, UIR_OP_SIGN, step));
-        count = uir_build_binary(b, UIR_OP_DIV, uir_build_binary(b, UIR_OP_ADD, span, rounding), step);
-    } else {
-        count = uir_build_unary(b, UIR_OP_CEIL, uir_build_binary(b, UIR_OP_DIV, span, step));
-        count = uir_build_cast(b, count, UIR_DTYPE_I64);
-    }
+    uir_value_id start = ends[0], limit = ends[1], step = ends[2], count;
+    uir_value_id moves = whole ? step : uir_build_binary(b, UIR_OP_NE, step, uir_rule_number(context, step, 0));
     uint32_t one;
-    const uir_dim *extent = uir_rule_dims(context, uir_math_with(context, UIR_OP_MAX, count, 0), 0, &one);
+    const uir_dim *extent = uir_rule_dims(context, uir_build_cast(b, moves, UIR_DTYPE_I64), INT64_MIN, &one);
+    if (!extent) return b->status;
+    uir_build_check(b, "delta", *extent, UIR_RELATION_NE, false, "", uir_rule_dim(context, 0));
+    if (whole) {
+        count = count_integers(context, start, limit, step);
+    } else {
+        uir_value_id span = uir_build_binary(b, UIR_OP_SUB, limit, start);
+        count = uir_build_unary(b, UIR_OP_CEIL, uir_build_binary(b, UIR_OP_DIV, span, step));
+        count = uir_math_with(context, UIR_OP_MAX, uir_build_cast(b, count, UIR_DTYPE_I64), 0);
+    }
+    extent = uir_rule_dims(context, count, 0, &one);
     if (!extent) return b->status;
     uir_value_id index = uir_build_cast(b, uir_math_iota(context, *extent), uir_rule_dtype(context, start));
     uir_value_id result = uir_build_binary(b, UIR_OP_ADD, uir_build_binary(b, UIR_OP_MUL, index, step), start);

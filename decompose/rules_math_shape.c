@@ -1,5 +1,6 @@
 /* Ops that read, make or change shapes and make tensors from them. Meaning: the operator documents of ONNX. */
 #include "decompose/rules_math.h"
+#include <stdio.h>
 
 uir_status uir_rule_shape(uir_rule_context *context) {
     uir_value_id x = uir_rule_input(context, 0);
@@ -245,21 +246,43 @@ uir_status uir_rule_unsqueeze(uir_rule_context *context) {
 
 /* The extent that x's extent and the wanted one broadcast to: 1 gives way, a constant decides, else it is found at run
  * time. */
-static uir_dim expanded(uir_rule_context *context, uir_dim own, uir_dim wanted) {
+static uir_dim expanded(uir_rule_context *context, uir_dim own, uint32_t axis, uir_dim wanted, uint32_t place) {
     uir_dims *dims = context->builder.module->dims;
+    char size[40], extent[40];
     if (uir_math_is(context, own, 1)) return wanted;
     if (uir_math_is(context, wanted, 1) || uir_dim_compare(dims, own, UIR_RELATION_EQ, wanted) == UIR_TRUE) return own;
-    if (uir_dim_is_const(dims, own, NULL)) return own;
-    if (uir_dim_is_const(dims, wanted, NULL)) return wanted;
-    return uir_dim_broadcast(dims, own, wanted);
+    uir_dim result = uir_dim_broadcast(dims, own, wanted);
+    snprintf(size, sizeof size, "size %u of the shape", place);
+    snprintf(extent, sizeof extent, "dim %u of operand 0", axis);
+    uir_build_check(&context->builder, size, wanted, UIR_RELATION_EQ, true,
+                    uir_dim_is_const(dims, own, NULL) ? extent : "what it broadcasts to", result);
+    return result;
+}
+
+/* A shape of a length that is not declared: that of the declared rank of the result, else x's rank, and no longer when
+ * it runs. The ones that it lacks are put before it. */
+static uir_value_id shape_of_some_length(uir_rule_context *context, uir_value_id shape, uint32_t rank) {
+    uir_builder *b = &context->builder;
+    const uir_type *declared = uir_value_type(context->source, context->node->outputs[0]);
+    uir_dim most = uir_rule_dim(context, declared->rank_known && declared->rank > rank ? declared->rank : rank);
+    uir_dim length = uir_build_extent(b, shape, 0);
+    if (!declared->rank_known || declared->rank <= rank) {
+        uir_value_id one = uir_build_integer_scalar(b, uir_rule_dtype(context, shape), 1);
+        uir_value_id parts[2] = {uir_build_broadcast(b, one, &most, 1), shape};
+        uir_build_equal_sizes(b, uir_dim_max(b->module->dims, length, most), most);
+        return uir_math_cut(context, uir_build_concat(b, parts, 2, 0), 0, length, most);
+    }
+    return uir_build_expect(b, shape, 0, most);
 }
 
 uir_status uir_rule_expand(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    uir_value_id x = uir_rule_input(context, 0);
+    uir_value_id x = uir_rule_input(context, 0), wanted_shape = uir_rule_input(context, 1);
     uint32_t rank = uir_rule_rank(context, x), count;
     const uir_dim *extents = uir_rule_extents(context, x);
-    const uir_dim *shape = uir_rule_dims(context, uir_rule_input(context, 1), 0, &count);
+    if (extents && uir_math_count(context, wanted_shape) < 0 && uir_rule_rank(context, wanted_shape) == 1)
+        wanted_shape = shape_of_some_length(context, wanted_shape, rank);
+    const uir_dim *shape = uir_rule_dims(context, wanted_shape, 0, &count);
     uint32_t result_rank = rank > count ? rank : count;
     if (b->status != UIR_STATUS_OK) return b->status;
     if (result_rank > UIR_MAX_RANK)
@@ -273,32 +296,35 @@ uir_status uir_rule_expand(uir_rule_context *context) {
         else if (wanted < 0)
             dims[d] = extents[own];
         else
-            dims[d] = expanded(context, extents[own], shape[wanted]);
+            dims[d] = expanded(context, extents[own], (uint32_t)own, shape[wanted], (uint32_t)wanted);
     }
     context->outputs[0] = uir_build_broadcast(b, x, dims, result_rank);
     return b->status;
 }
 
+/* Of opset 1: so many times along one axis; both are numbers of any type, for the run to tell or constant. */
+static uir_value_id repeats_along_axis(uir_rule_context *context, uint32_t rank) {
+    uir_builder *b = &context->builder;
+    uir_value_id tiles = uir_rule_input(context, 1), axis = uir_rule_input(context, 2);
+    if (!tiles.id || !axis.id) {
+        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "Tile of version 1 needs the inputs tiles and axis");
+        return tiles;
+    }
+    tiles = uir_build_cast(b, uir_rule_scalar(context, tiles), UIR_DTYPE_I64);
+    axis = uir_build_cast(b, uir_rule_scalar(context, axis), UIR_DTYPE_I64);
+    axis = uir_rule_checked_indices(context, axis, uir_rule_dim(context, rank));
+    uir_value_id chosen = uir_build_binary(b, UIR_OP_EQ, uir_math_iota(context, uir_rule_dim(context, rank)), axis);
+    return uir_build_select(b, chosen, tiles, uir_build_integer_scalar(b, UIR_DTYPE_I64, 1));
+}
+
 uir_status uir_rule_tile(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    uir_value_id x = uir_rule_input(context, 0);
+    uir_value_id x = uir_rule_input(context, 0), times = uir_rule_input(context, 1);
     uint32_t rank = uir_rule_rank(context, x), count;
     const uir_dim *extents = uir_rule_extents(context, x);
-    const uir_dim *repeats = uir_rule_dims(context, uir_rule_input(context, 1), 0, &count);
+    if (context->since_version < 6) times = repeats_along_axis(context, rank);
+    const uir_dim *repeats = uir_rule_dims(context, times, 0, &count);
     if (b->status != UIR_STATUS_OK) return b->status;
-    uir_dim along[UIR_MAX_RANK];
-    if (context->since_version < 6) { /* so many times along one axis */
-        const int64_t *axis;
-        uint32_t axes;
-        if (!uir_rule_constant_integers(context, uir_rule_input(context, 2), &axis, &axes) || axes != 1 || count != 1)
-            return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
-                                    "inputs tiles and axis must be one constant number each");
-        int64_t chosen = uir_rule_axis(context, axis[0], rank);
-        if (b->status != UIR_STATUS_OK) return b->status;
-        for (uint32_t d = 0; d < rank; d++) along[d] = (int64_t)d == chosen ? repeats[0] : uir_rule_dim(context, 1);
-        repeats = along;
-        count = rank;
-    }
     if (context->since_version >= 6 && uir_rule_has_input(context, 2))
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "3 inputs; version %d has 2", context->since_version);
     if (count != rank)

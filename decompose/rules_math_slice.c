@@ -2,6 +2,8 @@
  * are computed as data. Meaning: the operator documents of ONNX. */
 #include "decompose/rules_math.h"
 
+#include <stdio.h>
+
 /* Positions that users write for "to the end" (INT64_MAX, INT32_MAX, and their negatives) are beyond any extent. */
 #define FAR ((int64_t)1 << 48)
 
@@ -54,6 +56,22 @@ static const uir_dim *positions(uir_rule_context *context, uir_value_id value, u
     return uir_rule_dims(context, value, -FAR, out_count);
 }
 
+/* Steps that the run tells, none of them 0; one beyond any extent takes the first element as one beyond FAR does, and
+ * leaves room for what is computed with it. */
+static uir_value_id read_steps(uir_rule_context *context, uir_value_id value) {
+    uir_builder *b = &context->builder;
+    uint32_t count;
+    value = uir_math_with(context, UIR_OP_MIN, uir_math_vector(context, value), FAR);
+    value = uir_math_with(context, UIR_OP_MAX, value, -FAR);
+    const uir_dim *steps = uir_math_count(context, value) < 0 ? NULL : uir_rule_dims(context, value, -FAR, &count);
+    for (uint32_t i = 0; steps && i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "step %u", i);
+        uir_build_check(b, name, steps[i], UIR_RELATION_NE, false, "", uir_rule_dim(context, 0));
+    }
+    return value;
+}
+
 /* Everything as data: each axis is gathered at start + i * step. */
 static void slice_unknown(uir_rule_context *context, uir_value_id x, uint32_t rank) {
     uir_builder *b = &context->builder;
@@ -64,7 +82,8 @@ static void slice_unknown(uir_rule_context *context, uir_value_id x, uint32_t ra
     uir_value_id start = uir_math_per_axis(context, axes, uir_rule_input(context, 1), zeros, rank);
     uir_value_id end = uir_math_per_axis(context, axes, uir_rule_input(context, 2), shape, rank);
     uir_value_id step = ones;
-    if (uir_rule_has_input(context, 4)) step = uir_math_per_axis(context, axes, uir_rule_input(context, 4), ones, rank);
+    if (uir_rule_has_input(context, 4))
+        step = uir_math_per_axis(context, axes, read_steps(context, uir_rule_input(context, 4)), ones, rank);
     uir_value_id upward = uir_math_with(context, UIR_OP_GT, step, 0);
     uir_value_id low = uir_build_select(b, upward, zeros, uir_math_with(context, UIR_OP_SUB, zeros, 1));
     uir_value_id high = uir_build_binary(b, UIR_OP_ADD, shape, low);
@@ -142,7 +161,8 @@ uir_status uir_rule_slice(uir_rule_context *context) {
     uint32_t rank = uir_rule_rank(context, x);
     const uir_dim *extents = uir_rule_extents(context, x);
     if (!extents) return context->builder.status;
-    bool known = (!axes.id || uir_rule_constant(context, axes)) && (!steps.id || uir_rule_constant(context, steps));
+    bool known = context->since_version < 10 || uir_math_count(context, uir_rule_input(context, 1)) >= 0;
+    known = known && (!axes.id || uir_rule_constant(context, axes)) && (!steps.id || uir_rule_constant(context, steps));
     if (known)
         slice_known(context, x, rank, extents);
     else
@@ -196,8 +216,8 @@ uir_status uir_rule_split(uir_rule_context *context) {
         context->outputs[i] = uir_math_cut(context, x, (uint32_t)axis, start, sizes[i]);
         start = uir_math_add(context, start, sizes[i]);
     }
-    if (uir_dim_compare(b->module->dims, start, UIR_RELATION_EQ, extents[axis]) == UIR_FALSE)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the split sizes do not add up to the extent of the axis");
+    uir_build_check(b, "the sum of the split sizes", start, UIR_RELATION_EQ, false, "the extent of the axis",
+                    extents[axis]);
     return b->status;
 }
 
@@ -239,12 +259,11 @@ uir_status uir_rule_concat(uir_rule_context *context) {
 
 /* ---- Pad ---- */
 
-/* What is read for each position of the padded axis: an index into the operand, whatever the sign of the padding. */
-static uir_value_id border_index(uir_rule_context *context, char mode, uir_dim extent, uir_dim low, uir_dim high) {
+/* What is read for each position of the padded axis: an index into what is left of the operand. */
+static uir_value_id border_of_rest(uir_rule_context *context, char mode, uir_dim size, uir_dim rest, uir_dim low) {
     uir_builder *b = &context->builder;
     uir_dims *dims = b->module->dims;
-    uir_dim size = uir_dim_add(dims, uir_dim_add(dims, extent, low), high), one = uir_rule_dim(context, 1);
-    uir_dim last = uir_dim_max(dims, uir_rule_dim(context, 0), uir_dim_sub(dims, extent, one));
+    uir_dim last = uir_dim_max(dims, uir_rule_dim(context, 0), uir_dim_sub(dims, rest, uir_rule_dim(context, 1)));
     uir_value_id at = uir_build_binary(b, UIR_OP_SUB, uir_math_iota(context, size),
                                        uir_build_dim_values(b, &low, 1, true, UIR_DTYPE_I64));
     uir_value_id limit = uir_build_dim_values(b, &last, 1, true, UIR_DTYPE_I64);
@@ -257,6 +276,20 @@ static uir_value_id border_index(uir_rule_context *context, char mode, uir_dim e
     uir_value_id period = uir_math_with(context, UIR_OP_MAX, uir_math_with(context, UIR_OP_MUL, limit, 2), 1);
     at = uir_build_binary(b, UIR_OP_MOD, at, period);
     return uir_build_binary(b, UIR_OP_MIN, at, uir_build_binary(b, UIR_OP_SUB, period, at));
+}
+
+/* An index into the operand, whatever the sign of the padding. ONNX does not say what goes first where one end of an
+ * axis is cut off and the other is padded, and its reference refuses to cut: here what is cut off is gone, and the rest
+ * is repeated, as onnxruntime has it. */
+static uir_value_id border_index(uir_rule_context *context, char mode, uir_dim extent, uir_dim low, uir_dim high) {
+    uir_builder *b = &context->builder;
+    uir_dims *dims = b->module->dims;
+    uir_dim size = uir_dim_add(dims, uir_dim_add(dims, extent, low), high), zero = uir_rule_dim(context, 0);
+    uir_dim before = uir_dim_max(dims, zero, low), cut = uir_dim_sub(dims, before, low);
+    uir_dim rest = uir_dim_add(dims, uir_dim_sub(dims, extent, cut), uir_dim_min(dims, zero, high));
+    uir_value_id at = border_of_rest(context, mode, size, rest, before);
+    if (uir_math_is(context, cut, 0)) return at;
+    return uir_build_binary(b, UIR_OP_ADD, at, uir_build_dim_values(b, &cut, 1, true, UIR_DTYPE_I64));
 }
 
 static bool read_pads(uir_rule_context *context, uint32_t rank, uir_dim *low, uir_dim *high) {
@@ -275,15 +308,13 @@ static bool read_pads(uir_rule_context *context, uint32_t rank, uir_dim *low, ui
         count = given_count < 0 ? 0 : (uint32_t)given_count;
     } else if (data_axes.id && !uir_rule_constant(context, data_axes)) {
         /* Spread over all axes as data; then the axes are 0, 1, .. */
-        int64_t half = uir_math_count(context, data_axes);
-        if (half < 0) {
-            uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "how many axes are padded is only known when the model runs");
-            return false;
-        }
-        uir_value_id list = uir_math_vector(context, value), halves[2];
+        data_axes = uir_math_vector(context, data_axes);
+        uir_dim half = uir_build_extent(b, data_axes, 0), two = uir_rule_dim(context, 2);
+        uir_value_id list = uir_build_expect(b, uir_math_vector(context, value), 0, uir_math_mul(context, half, two));
+        uir_value_id halves[2];
         uir_value_id zeros = uir_math_with(context, UIR_OP_MUL, uir_math_iota(context, uir_rule_dim(context, rank)), 0);
         for (int i = 0; i < 2; i++) {
-            halves[i] = uir_math_cut(context, list, 0, uir_rule_dim(context, i * half), uir_rule_dim(context, half));
+            halves[i] = uir_math_cut(context, list, 0, i ? half : uir_rule_dim(context, 0), half);
             halves[i] = uir_math_per_axis(context, data_axes, halves[i], zeros, rank);
         }
         data_axes = (uir_value_id){0};

@@ -218,6 +218,20 @@ uir_value_id uir_network_matmul(uir_rule_context *context, uir_value_id a, uir_v
  * saturates. */
 uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value_id zero_point, uir_dtype to,
                                   bool saturate);
+/* To u8, by a scale over the least range that holds all values and 0 (of zeros alone: 1); both rank 0. */
+uir_value_id uir_network_quantize_dynamically(uir_builder *b, uir_value_id x, uir_value_id *out_scale,
+                                              uir_value_id *out_zero);
+/* Weights [K, N] of 8 bits, scale and zero point of the whole or per column, and what a product with them needs. */
+typedef struct uir_integer_weights {
+    uir_value_id weights;
+    uir_value_id scale; /* f32, rank 0 or [N] */
+    uir_value_id zero;  /* i32, rank 0 or [N]; none: 0 */
+    uir_value_id sums;  /* i32 [1, N]: of each column */
+} uir_integer_weights;
+uir_integer_weights uir_network_integer_weights(uir_rule_context *context, uir_value_id weights, uir_value_id scale,
+                                                uir_value_id zero);
+/* x [.., K] of floats, quantised dynamically, times the weights in integers: f32 [.., N]. `b`: where it is built. */
+uir_value_id uir_network_dynamic_product(uir_builder *b, uir_value_id x, const uir_integer_weights *weights);
 
 /* ---- sampling ---- */
 

@@ -184,21 +184,73 @@ static uir_value_id skip_sum(uir_rule_context *context, uint32_t bias_index) {
     return sum;
 }
 
+/* The sum normalised over its last axis, times gamma, plus beta (none: 0). */
+static uir_value_id last_normalised(uir_rule_context *context, uir_value_id sum, uir_value_id gamma, uir_value_id beta,
+                                    uir_value_id *out_mean, uir_value_id *out_inverse) {
+    uir_builder *b = &context->builder;
+    uir_value_id difference, variance;
+    int64_t last = uir_rule_rank(context, sum);
+    if (b->status != UIR_STATUS_OK) return sum;
+    last -= 1;
+    uir_network_moments(context, sum, &last, 1, &difference, out_mean, &variance);
+    *out_inverse = inverse_deviation(b, variance, uir_rule_float(context, "epsilon", 1e-12f));
+    uir_dtype real = dtype_of(b, sum);
+    uir_value_id y = multiply(b, multiply(b, difference, *out_inverse), uir_build_cast(b, gamma, real));
+    return is_none(beta) ? y : add(b, y, uir_build_cast(b, beta, real));
+}
+
 uir_status uir_rule_skip_layer_normalization(uir_rule_context *context) {
     uir_builder *b = &context->builder;
-    uir_value_id sum = skip_sum(context, 4), beta = uir_rule_input(context, 3), difference, mean, variance;
-    uint32_t rank = uir_rule_rank(context, sum);
-    if (b->status != UIR_STATUS_OK) return b->status;
-    int64_t last = rank;
-    last -= 1;
-    uir_network_moments(context, sum, &last, 1, &difference, &mean, &variance);
-    uir_value_id inverse = inverse_deviation(b, variance, uir_rule_float(context, "epsilon", 1e-12f));
-    uir_dtype real = dtype_of(b, sum);
-    uir_value_id y = multiply(b, multiply(b, difference, inverse), uir_build_cast(b, uir_rule_input(context, 2), real));
-    if (!is_none(beta)) y = add(b, y, uir_build_cast(b, beta, real));
+    uir_value_id sum = skip_sum(context, 4), mean = {0}, inverse = {0};
+    uir_value_id y =
+        last_normalised(context, sum, uir_rule_input(context, 2), uir_rule_input(context, 3), &mean, &inverse);
     context->outputs[0] = uir_build_cast(b, y, dtype_of(b, uir_rule_input(context, 0)));
     if (uir_rule_has_output(context, 1)) context->outputs[1] = mean;
     if (uir_rule_has_output(context, 2)) context->outputs[2] = inverse;
+    return b->status;
+}
+
+/* Rows of a table [n, hidden], by ids that must be 0 .. n-1. */
+static uir_value_id embedded(uir_rule_context *context, uint32_t table_index, const char *name, uir_value_id ids) {
+    uir_builder *b = &context->builder;
+    uir_value_id table = uir_rule_input(context, table_index);
+    uir_shape shape = uir_network_shape_between(context, table, name, 2, 2);
+    if (b->status != UIR_STATUS_OK) return table;
+    uir_rule_check_below(context, ids, ids, shape.dims[0]);
+    return uir_network_widen(b, uir_build_gather(b, table, uir_build_cast(b, ids, UIR_DTYPE_I64), 0));
+}
+
+/* How many ones each row of the mask has; 0 where there is no mask. */
+static uir_value_id mask_index(uir_rule_context *context, uir_value_id mask, uir_dim batch) {
+    uir_builder *b = &context->builder;
+    const uir_shape shape = {1, {batch}};
+    const int64_t second = 1;
+    if (is_none(mask)) return uir_network_full(b, UIR_DTYPE_I32, 0, &shape);
+    uir_value_id ones = uir_build_cast(b, equal(b, mask, scalar_like(b, mask, 1)), UIR_DTYPE_I32);
+    return uir_build_reduce(b, UIR_OP_REDUCE_SUM, ones, &second, 1, false);
+}
+
+/* com.microsoft: words, places and (where there are any) segments looked up, added and normalised. */
+uir_status uir_rule_embed_layer_normalization(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    uir_value_id ids = uir_rule_input(context, 0), segments = uir_rule_input(context, 1);
+    uir_value_id places = uir_rule_input(context, 8), mean, inverse = {0};
+    uir_dtype dtype = dtype_of(b, uir_rule_input(context, 2));
+    uir_shape shape = uir_network_shape_between(context, ids, "input_ids", 2, 2);
+    if (b->status != UIR_STATUS_OK) return b->status;
+    if (is_none(segments) != is_none(uir_rule_input(context, 4)))
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                "segment_ids and segment_embedding must both be given, or neither");
+    if (is_none(places)) places = uir_network_range(b, UIR_DTYPE_I64, shape.dims[1]);
+    uir_value_id sum =
+        add(b, embedded(context, 2, "word_embedding", ids), embedded(context, 3, "position_embedding", places));
+    if (!is_none(segments)) sum = add(b, sum, embedded(context, 4, "segment_embedding", segments));
+    uir_value_id y =
+        last_normalised(context, sum, uir_rule_input(context, 5), uir_rule_input(context, 6), &mean, &inverse);
+    context->outputs[0] = uir_build_cast(b, y, dtype);
+    if (uir_rule_has_output(context, 1))
+        context->outputs[1] = mask_index(context, uir_rule_input(context, 7), shape.dims[0]);
+    if (uir_rule_has_output(context, 2)) context->outputs[2] = uir_build_cast(b, sum, dtype);
     return b->status;
 }
 

@@ -136,6 +136,35 @@ static operands as_matrices(uir_rule_context *context, uir_value_id x, uir_value
     return o;
 }
 
+uir_integer_weights uir_network_integer_weights(uir_rule_context *context, uir_value_id weights, uir_value_id scale,
+                                                uir_value_id zero) {
+    uir_builder *b = &context->builder;
+    const int64_t first = 0;
+    uir_integer_weights w = {.weights = weights,
+                             .scale = uir_network_widen(b, operand_parameter(context, scale, false))};
+    if (!uir_network_is_zero(context, zero))
+        w.zero = cast_present(b, operand_parameter(context, zero, false), UIR_DTYPE_I32);
+    w.sums = reduce_sum(b, uir_build_cast(b, weights, UIR_DTYPE_I32), &first, 1);
+    return w;
+}
+
+uir_value_id uir_network_dynamic_product(uir_builder *b, uir_value_id x, const uir_integer_weights *w) {
+    uir_value_id scale, zero, q = uir_network_quantize_dynamically(b, x, &scale, &zero);
+    int64_t inner = rank_of(b, x);
+    inner -= 1;
+    zero = uir_build_cast(b, zero, UIR_DTYPE_I32);
+    uir_value_id sums = w->sums;
+    uir_value_id product = uir_build_matmul(b, q, w->weights, UIR_DTYPE_I32);
+    if (!is_none(w->zero)) {
+        uir_value_id count = uir_network_dim_value(b, uir_build_extent(b, x, (uint32_t)inner), UIR_DTYPE_I32);
+        sums = subtract(b, sums, multiply(b, count, w->zero));
+        product =
+            subtract(b, product, multiply(b, reduce_sum(b, uir_build_cast(b, q, UIR_DTYPE_I32), &inner, 1), w->zero));
+    }
+    product = subtract(b, product, multiply(b, sums, zero));
+    return multiply(b, uir_build_cast(b, product, UIR_DTYPE_F32), multiply(b, scale, w->scale));
+}
+
 uir_status uir_rule_matmul_integer(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     operands o = as_matrices(context, uir_rule_input(context, 0), uir_rule_input(context, 1));

@@ -31,16 +31,19 @@ static uir_value_id network_dequantize(uir_builder *b, uir_value_id x, uir_value
 }
 
 /* A scale or zero point as it broadcasts against x: rank 0 (or one element) for the whole tensor, rank 1 along the
- * axis, the rank of x with the axis in blocks. */
+ * axis, the rank of x with the axis in blocks. Where x has no such axis, rank 1 can be one element alone. */
 static uir_value_id parameter(uir_rule_context *context, uir_value_id value, const uir_shape *x, const char *name) {
     uir_builder *b = &context->builder;
     if (is_none(value) || b->status != UIR_STATUS_OK) return value;
     int64_t block = uir_rule_int(context, "block_size", 0), extent;
     uir_shape shape = uir_network_shape(context, value);
     if (b->status != UIR_STATUS_OK || shape.rank == 0) return value;
-    if (shape.rank == 1 && block == 0 && uir_dim_is_const(b->module->dims, shape.dims[0], &extent) && extent == 1)
-        return uir_build_reshape(b, value, NULL, 0);
-    int64_t axis = uir_rule_axis(context, uir_rule_int(context, "axis", 1), x->rank);
+    int64_t axis = uir_rule_int(context, "axis", 1);
+    bool is_known = uir_dim_is_const(b->module->dims, shape.dims[0], &extent);
+    bool is_one = is_known ? extent == 1 : axis < -(int64_t)x->rank || axis >= (int64_t)x->rank;
+    if (shape.rank == 1 && block == 0 && is_one)
+        return uir_build_reshape(b, uir_build_expect(b, value, 0, dim_int(b, 1)), NULL, 0);
+    axis = uir_rule_axis(context, axis, x->rank);
     if (b->status != UIR_STATUS_OK) return value;
     if (block == 0 && shape.rank == 1) return uir_network_along(b, value, (uint32_t)axis, x->rank);
     if (block < 1 || block > INT32_MAX || shape.rank != x->rank) {
@@ -90,13 +93,10 @@ uir_status uir_rule_dequantize_linear(uir_rule_context *context) {
     return b->status;
 }
 
-/* A u8 scale over the least range that holds all values and 0. A tensor of zeros gets scale 1. */
-uir_status uir_rule_dynamic_quantize_linear(uir_rule_context *context) {
-    uir_builder *b = &context->builder;
-    uir_value_id x = uir_rule_input(context, 0);
-    uint32_t rank = uir_rule_rank(context, x);
-    if (b->status != UIR_STATUS_OK) return b->status;
+uir_value_id uir_network_quantize_dynamically(uir_builder *b, uir_value_id x, uir_value_id *out_scale,
+                                              uir_value_id *out_zero) {
     int64_t axes[UIR_NETWORK_AXES];
+    uint32_t rank = rank_of(b, x);
     for (uint32_t i = 0; i < rank; i++) axes[i] = i;
     uir_value_id none = scalar_like(b, x, 0);
     uir_value_id low = minimum(b, uir_build_reduce(b, UIR_OP_REDUCE_MIN, x, axes, rank, false), none);
@@ -104,8 +104,17 @@ uir_status uir_rule_dynamic_quantize_linear(uir_rule_context *context) {
     uir_value_id range = subtract(b, high, low);
     uir_value_id scale = uir_build_select(b, equal(b, range, none), scalar_like(b, x, 1), divide_scalar(b, range, 255));
     uir_value_id zero = round_even(b, uir_network_clamp(b, divide(b, negate(b, low), scale), 0, 255));
-    zero = uir_build_cast(b, zero, UIR_DTYPE_U8);
-    context->outputs[0] = uir_network_quantize(b, divide(b, x, scale), zero, UIR_DTYPE_U8, true);
+    *out_zero = uir_build_cast(b, zero, UIR_DTYPE_U8);
+    *out_scale = scale;
+    return uir_network_quantize(b, divide(b, x, scale), *out_zero, UIR_DTYPE_U8, true);
+}
+
+uir_status uir_rule_dynamic_quantize_linear(uir_rule_context *context) {
+    uir_builder *b = &context->builder;
+    uir_value_id x = uir_rule_input(context, 0), scale, zero;
+    (void)uir_rule_rank(context, x);
+    if (b->status != UIR_STATUS_OK) return b->status;
+    context->outputs[0] = uir_network_quantize_dynamically(b, x, &scale, &zero);
     if (uir_rule_has_output(context, 1)) context->outputs[1] = scale;
     if (uir_rule_has_output(context, 2)) context->outputs[2] = zero;
     return b->status;

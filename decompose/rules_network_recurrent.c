@@ -126,6 +126,7 @@ typedef struct layer {
     double clip;          /* 0: none */
     uint32_t gates;
     bool wants_sequence;
+    bool quantised; /* weights of 8 bits, transposed; both products are in integers */
 } layer;
 
 /* One direction's operands. */
@@ -133,10 +134,11 @@ typedef struct pass {
     const layer *layer;
     const activation *activations;
     bool reverse;
-    uir_value_id recurrent;      /* R transposed: [H, gates * H]; of a GRU that resets first, the part of z and r */
-    uir_value_id candidate;      /* of such a GRU: the part of h, [H, H] */
-    uir_value_id recurrent_bias; /* [gates * H], or none; folded into the input product where it can be */
-    uir_value_id peepholes;      /* [3 * H], or none */
+    uir_value_id recurrent;       /* R transposed: [H, gates * H]; of a GRU that resets first, the part of z and r */
+    uir_integer_weights integers; /* in its place, where the layer is quantised */
+    uir_value_id candidate;       /* of such a GRU: the part of h, [H, H] */
+    uir_value_id recurrent_bias;  /* [gates * H], or none; folded into the input product where it can be */
+    uir_value_id peepholes;       /* [3 * H], or none */
     bool linear_before_reset, input_forget;
 } pass;
 
@@ -163,6 +165,7 @@ static uir_value_id gate(uir_builder *b, const pass *p, uir_value_id x, uint32_t
 }
 
 static uir_value_id recurrent_product(uir_builder *b, const pass *p, uir_value_id h) {
+    if (p->layer->quantised) return uir_network_dynamic_product(b, h, &p->integers);
     return uir_build_matmul(b, h, p->recurrent, p->layer->real);
 }
 
@@ -243,12 +246,16 @@ static void run_direction(const pass *p, uir_value_id input, const uir_value_id 
     uir_value_id at = loop.iteration, next[2] = {{0}, {0}}, scanned = {0}, outputs[3] = {{0}, {0}, {0}};
     if (p->reverse && !by_length)
         at = subtract(body, uir_network_dim_value(body, dim_plus(body, l->time, -1), UIR_DTYPE_I64), at);
-    step(body, p, uir_build_gather(body, input, at, 0), loop.carried, next);
-    scanned = next[0];
+    uir_value_id inside = {0}, before[2] = {loop.carried[0], loop.carried[1]};
     if (by_length) {
         const int64_t second = 1;
-        uir_value_id lengths = uir_build_unsqueeze(body, l->lengths, &second, 1);
-        uir_value_id inside = less(body, loop.iteration, lengths);
+        inside = less(body, loop.iteration, uir_build_unsqueeze(body, l->lengths, &second, 1));
+        /* The scale of a step is that of the sequences which are still going on. */
+        if (l->quantised) before[0] = uir_build_select(body, inside, before[0], scalar_like(body, before[0], 0));
+    }
+    step(body, p, uir_build_gather(body, input, at, 0), before, next);
+    scanned = next[0];
+    if (by_length) {
         scanned = uir_build_select(body, inside, next[0], scalar_like(body, next[0], 0));
         for (uint32_t i = 0; i < carried_count; i++) next[i] = uir_build_select(body, inside, next[i], loop.carried[i]);
     }
@@ -260,12 +267,17 @@ static void run_direction(const pass *p, uir_value_id input, const uir_value_id 
 }
 
 /* Entry `direction` of an input [directions, ..], or of [B, directions, H] when batch comes first. None stays none. */
-static uir_value_id pick(const layer *l, uir_value_id value, uint32_t direction, uint32_t axis) {
+static uir_value_id pick_stored(const layer *l, uir_value_id value, uint32_t direction, uint32_t axis) {
     uir_builder *b = &l->context->builder;
     if (is_none(value)) return value;
     const int64_t squeezed = axis;
     uir_value_id one = uir_network_slice(b, value, axis, dim_int(b, direction), dim_int(b, 1), 1);
-    return uir_build_cast(b, uir_build_squeeze(b, one, &squeezed, 1), l->real);
+    return uir_build_squeeze(b, one, &squeezed, 1);
+}
+
+/* The same, in the dtype of the arithmetic. */
+static uir_value_id pick(const layer *l, uir_value_id value, uint32_t direction, uint32_t axis) {
+    return cast_present(&l->context->builder, pick_stored(l, value, direction, axis), l->real);
 }
 
 /* The initial state [B, H] of one direction: given, or zeros. */
@@ -287,6 +299,7 @@ typedef struct layer_kind {
     uint32_t gates, carried, functions;
     const char *defaults[3];
     step_function step;
+    bool quantised;
 } layer_kind;
 
 static bool read_layer(uir_rule_context *context, const layer_kind *kind, bool batch_first, layer *l) {
@@ -306,7 +319,8 @@ static bool read_layer(uir_rule_context *context, const layer_kind *kind, bool b
     l->real = dtype_of(b, l->x);
     l->time = uir_build_extent(b, l->x, 0);
     l->batch = uir_build_extent(b, l->x, 1);
-    l->hidden = recurrent.dims[2];
+    l->quantised = kind->quantised;
+    l->hidden = recurrent.dims[kind->quantised ? 1 : 2];
     if (!is_none(lengths)) uir_rule_check_below(context, lengths, lengths, dim_plus(b, l->time, 1));
     l->lengths = cast_present(b, lengths, UIR_DTYPE_I64);
     l->clip = uir_rule_float(context, "clip", 0);
@@ -315,14 +329,37 @@ static bool read_layer(uir_rule_context *context, const layer_kind *kind, bool b
     return b->status == UIR_STATUS_OK;
 }
 
+/* Weights at input `weights` of one direction, with scale and zero point at `scale` and behind it. */
+static uir_integer_weights pick_integers(const layer *l, uint32_t weights, uint32_t scale, uint32_t direction) {
+    uir_rule_context *context = l->context;
+    return uir_network_integer_weights(context, pick_stored(l, uir_rule_input(context, weights), direction, 0),
+                                       pick_stored(l, uir_rule_input(context, scale), direction, 0),
+                                       pick_stored(l, uir_rule_input(context, scale + 1), direction, 0));
+}
+
+/* x with zeros beyond the longest sequence: the scale is that of the steps that some sequence has. */
+static uir_value_id steps_that_count(const layer *l) {
+    uir_builder *b = &l->context->builder;
+    const int64_t first = 0, inner[2] = {1, 2};
+    if (is_none(l->lengths)) return l->x;
+    uir_value_id longest = uir_build_reduce(b, UIR_OP_REDUCE_MAX, l->lengths, &first, 1, false);
+    uir_value_id counts = less(b, uir_network_range(b, UIR_DTYPE_I64, l->time), longest);
+    return uir_build_select(b, uir_build_unsqueeze(b, counts, inner, 2), l->x, scalar_like(b, l->x, 0));
+}
+
 /* Both biases of a direction, [gates * H] each. The recurrent one joins the input's but for the part that a reset gate
  * multiplies. */
 static uir_value_id input_product(const pass *p, uint32_t direction, uir_value_id *out_recurrent_bias) {
     const layer *l = p->layer;
     uir_builder *b = &l->context->builder;
-    uir_value_id w = pick(l, uir_rule_input(l->context, 1), direction, 0);
-    uir_value_id bias = pick(l, uir_rule_input(l->context, 3), direction, 0);
-    uir_value_id product = uir_network_matmul(l->context, l->x, uir_network_swap(b, w, 0, 1), l->real);
+    uir_value_id bias = pick(l, uir_rule_input(l->context, 3), direction, 0), product;
+    if (l->quantised) {
+        const uir_integer_weights w = pick_integers(l, 1, 8, direction);
+        product = uir_network_dynamic_product(b, steps_that_count(l), &w);
+    } else {
+        uir_value_id w = pick(l, uir_rule_input(l->context, 1), direction, 0);
+        product = uir_network_matmul(l->context, l->x, uir_network_swap(b, w, 0, 1), l->real);
+    }
     *out_recurrent_bias = (uir_value_id){0};
     if (is_none(bias)) return product;
     uir_dim width = dim_times(b, l->hidden, l->gates);
@@ -351,7 +388,10 @@ static uir_status run_layer(uir_rule_context *context, const layer_kind *kind) {
         pass p = {.layer = &l, .activations = activations + d * kind->functions, .reverse = which == 1 || d == 1};
         p.linear_before_reset = kind->step == gru_step && uir_rule_int(context, "linear_before_reset", 0) != 0;
         p.input_forget = uir_rule_int(context, "input_forget", 0) != 0;
-        p.recurrent = uir_network_swap(b, pick(&l, uir_rule_input(context, 2), d, 0), 0, 1);
+        if (l.quantised)
+            p.integers = pick_integers(&l, 2, 10, d);
+        else
+            p.recurrent = uir_network_swap(b, pick(&l, uir_rule_input(context, 2), d, 0), 0, 1);
         if (kind->step == gru_step && !p.linear_before_reset) {
             uir_dim reset_width = dim_times(b, l.hidden, 2);
             p.candidate = uir_network_slice(b, p.recurrent, 1, reset_width, l.hidden, 1);
@@ -378,16 +418,23 @@ static uir_status run_layer(uir_rule_context *context, const layer_kind *kind) {
 }
 
 uir_status uir_rule_lstm(uir_rule_context *context) {
-    static const layer_kind kind = {4, 2, 3, {"Sigmoid", "Tanh", "Tanh"}, lstm_step};
+    static const layer_kind kind = {4, 2, 3, {"Sigmoid", "Tanh", "Tanh"}, lstm_step, false};
+    return run_layer(context, &kind);
+}
+
+/* com.microsoft: weights [directions, I or H, 4 * H] of 8 bits; X as a whole and each step's hidden states as a whole
+ * are quantised to u8 before their products. */
+uir_status uir_rule_dynamic_quantize_lstm(uir_rule_context *context) {
+    static const layer_kind kind = {4, 2, 3, {"Sigmoid", "Tanh", "Tanh"}, lstm_step, true};
     return run_layer(context, &kind);
 }
 
 uir_status uir_rule_gru(uir_rule_context *context) {
-    static const layer_kind kind = {3, 1, 2, {"Sigmoid", "Tanh", NULL}, gru_step};
+    static const layer_kind kind = {3, 1, 2, {"Sigmoid", "Tanh", NULL}, gru_step, false};
     return run_layer(context, &kind);
 }
 
 uir_status uir_rule_rnn(uir_rule_context *context) {
-    static const layer_kind kind = {1, 1, 1, {"Tanh", NULL, NULL}, rnn_step};
+    static const layer_kind kind = {1, 1, 1, {"Tanh", NULL, NULL}, rnn_step, false};
     return run_layer(context, &kind);
 }

@@ -1,8 +1,9 @@
 /* Resize and Upsample: axis by axis, source coordinates made from an iota, gathers, and weights.
  *
- * Interpolation is separable, so an axis that keeps its extent costs nothing. Coordinates are computed in f32, as the
- * exporters' own runtimes do. Formulas: the operator's text in ONNX; antialiasing widens the filter by 1/scale and
- * normalises it. */
+ * Interpolation is separable, so an axis that keeps its extent costs nothing. Coordinates that weights are made of are
+ * f32, as in the exporters' own runtimes. Which element is nearest is decided by the position itself, a quotient of
+ * integers: a rounded one beside an integer, or half way, would be an element off. Formulas: the operator's text in
+ * ONNX; antialiasing widens the filter by 1/scale and normalises it. */
 #include "decompose/rules_network.h"
 
 #include <math.h>
@@ -27,6 +28,8 @@ static const char *const mode_names[] = {MODES(NAME) NULL};
 static const char *const transform_names[] = {TRANSFORMS(NAME) NULL};
 static const char *const rounding_names[] = {ROUNDINGS(NAME) NULL};
 
+enum { MOST_SHIFT = 62, MOST_SCALE = 1000000 };
+
 typedef struct resize {
     uir_rule_context *context;
     uint32_t mode, transform, nearest;
@@ -37,10 +40,12 @@ typedef struct resize {
 /* One axis of it. */
 typedef struct resize_axis {
     uir_dim in, out;
-    uir_value_id scale; /* f32, rank 0 */
+    uir_value_id scale;                  /* f32, rank 0 */
+    uir_value_id numerator, denominator; /* the same exactly, i64, rank 0 */
     bool scale_known;
     double scale_number;
     bool from_size;                  /* the scale is out / in */
+    bool from_sizes;                 /* numerator and denominator are sizes, of this axis or another */
     uir_value_id roi_start, roi_end; /* f32, rank 0; for CROP */
 } resize_axis;
 
@@ -53,21 +58,29 @@ static uir_value_id extent_number(uir_builder *b, uir_dim dim) {
     return uir_network_dim_value(b, dim, UIR_DTYPE_F32);
 }
 
-/* x * span / (length - 1), 0 where length is 1. */
+static uir_value_id whole(uir_builder *b, int64_t value) {
+    return uir_build_integer_scalar(b, UIR_DTYPE_I64, value);
+}
+static uir_value_id extent_whole(uir_builder *b, uir_dim dim) {
+    return uir_network_dim_value(b, dim, UIR_DTYPE_I64);
+}
+
+/* x * span / (length - 1), `when_one` where length is 1. */
 static uir_value_id spread(uir_builder *b, uir_value_id x, uir_value_id span, uir_value_id length,
                            uir_value_id when_one) {
-    uir_value_id one = number(b, 1), single = equal(b, length, one);
+    uir_value_id one = scalar_like(b, x, 1), single = equal(b, length, one);
     uir_value_id steps = uir_build_select(b, single, one, subtract(b, length, one));
     return uir_build_select(b, single, when_one, divide(b, multiply(b, x, span), steps));
 }
 
-/* The source coordinate of each output element: f32 [out]. */
-static uir_value_id coordinates(uir_builder *b, const resize *r, const resize_axis *a) {
-    uir_value_id x = uir_network_range(b, UIR_DTYPE_F32, a->out), half = number(b, 0.5), one = number(b, 1);
-    uir_value_id in = extent_number(b, a->in), out = extent_number(b, a->out);
+/* The source coordinate of each output element: [out] of the float `real`. */
+static uir_value_id coordinates(uir_builder *b, const resize *r, const resize_axis *a, uir_dtype real) {
+    uir_value_id x = uir_network_range(b, real, a->out), half = scalar_like(b, x, 0.5), one = scalar_like(b, x, 1);
+    uir_value_id in = uir_network_dim_value(b, a->in, real), out = uir_network_dim_value(b, a->out, real);
+    uir_value_id scale = uir_build_cast(b, a->scale, real);
     /* The length that the scale asks for; not rounded. */
-    uir_value_id length = a->from_size ? out : multiply(b, in, a->scale);
-    uir_value_id centred = subtract(b, divide(b, add(b, x, half), a->scale), half);
+    uir_value_id length = a->from_size ? out : multiply(b, in, scale);
+    uir_value_id centred = subtract(b, divide(b, add(b, x, half), scale), half);
     switch (r->transform) {
     case HALF_PIXEL:
         return centred;
@@ -76,29 +89,30 @@ static uir_value_id coordinates(uir_builder *b, const resize *r, const resize_ax
         return add(b, multiply(b, multiply(b, in, half), subtract(b, one, adjustment)), centred);
     }
     case PYTORCH_HALF_PIXEL:
-        return uir_build_select(b, greater(b, out, one), centred, number(b, 0));
+        return uir_build_select(b, greater(b, out, one), centred, scalar_like(b, x, 0));
     case ALIGN_CORNERS:
-        return spread(b, x, subtract(b, in, one), length, number(b, 0));
+        return spread(b, x, subtract(b, in, one), length, scalar_like(b, x, 0));
     case ASYMMETRIC:
-        return divide(b, x, a->scale);
+        return divide(b, x, scale);
     default: { /* CROP */
-        uir_value_id last = subtract(b, in, one), span = multiply(b, subtract(b, a->roi_end, a->roi_start), last);
-        return add(b, spread(b, x, span, length, multiply(b, span, half)), multiply(b, a->roi_start, last));
+        uir_value_id start = uir_build_cast(b, a->roi_start, real), end = uir_build_cast(b, a->roi_end, real);
+        uir_value_id last = subtract(b, in, one), span = multiply(b, subtract(b, end, start), last);
+        return add(b, spread(b, x, span, length, multiply(b, span, half)), multiply(b, start, last));
     }
     }
 }
 
 static uir_value_id clamp_index(uir_builder *b, uir_value_id index, uir_dim extent) {
-    uir_value_id last = uir_network_dim_value(b, dim_plus(b, extent, -1), UIR_DTYPE_I64);
-    return maximum(b, minimum(b, index, last), uir_build_integer_scalar(b, UIR_DTYPE_I64, 0));
+    uir_value_id last = extent_whole(b, dim_plus(b, extent, -1));
+    return maximum(b, minimum(b, index, last), whole(b, 0));
 }
 
 static uir_value_id to_index(uir_builder *b, uir_value_id x) {
     return uir_build_cast(b, x, UIR_DTYPE_I64);
 }
 
-static uir_value_id nearest_index(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id x) {
-    uir_value_id half = number(b, 0.5);
+static uir_value_id nearest_of_reals(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id x) {
+    uir_value_id half = scalar_like(b, x, 0.5);
     switch (r->nearest) {
     case PREFER_FLOOR:
         x = ceil_of(b, subtract(b, x, half));
@@ -117,6 +131,76 @@ static uir_value_id nearest_index(uir_builder *b, const resize *r, const resize_
         break;
     }
     return clamp_index(b, to_index(b, x), a->in);
+}
+
+/* ---- positions as quotients ---- */
+
+/* n / d, at least 0: what is below is outside the image, where its first element is nearest. */
+static uir_value_id quotient(uir_builder *b, uir_value_id n, uir_value_id d, bool up) {
+    n = maximum(b, n, whole(b, 0));
+    return divide(b, up ? subtract(b, add(b, n, d), whole(b, 1)) : n, d);
+}
+
+/* The source coordinate of each output element as *out_n / *out_d, i64 [out] by a positive i64. False where it is no
+ * quotient of numbers of 63 bits: a scale has 24 bits, a region of interest is floats. */
+static bool find_position(uir_builder *b, const resize *r, const resize_axis *a, uir_value_id *out_n,
+                          uir_value_id *out_d) {
+    uir_value_id x = uir_network_range(b, UIR_DTYPE_I64, a->out), p = a->numerator, q = a->denominator;
+    uir_value_id one = whole(b, 1), in = extent_whole(b, a->in);
+    uir_value_id centred = subtract(b, multiply(b, add(b, add(b, x, x), one), q), p);
+    *out_d = add(b, p, p);
+    switch (r->transform) {
+    case HALF_PIXEL:
+        *out_n = centred;
+        return true;
+    case HALF_PIXEL_SYMMETRIC: /* and in/2 * (1 - out / (in * p/q)) */
+        *out_n = a->from_size
+                     ? centred
+                     : add(b, centred, subtract(b, multiply(b, in, p), multiply(b, extent_whole(b, a->out), q)));
+        return true;
+    case PYTORCH_HALF_PIXEL:
+        *out_n = uir_build_select(b, greater(b, extent_whole(b, a->out), one), centred, whole(b, 0));
+        return true;
+    case ASYMMETRIC:
+        *out_n = multiply(b, x, q);
+        *out_d = p;
+        return true;
+    case ALIGN_CORNERS: { /* x * (in - 1) / (length - 1), length = in * p/q; of length 1: 0 */
+        if (!a->from_sizes) return false;
+        uir_value_id steps =
+            a->from_size ? subtract(b, extent_whole(b, a->out), one) : subtract(b, multiply(b, in, p), q);
+        x = multiply(b, x, subtract(b, in, one));
+        *out_n = a->from_size ? x : multiply(b, x, q);
+        uir_value_id single = less_equal(b, steps, whole(b, 0));
+        *out_n = uir_build_select(b, single, whole(b, 0), *out_n);
+        *out_d = uir_build_select(b, single, one, steps);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+static uir_value_id nearest_index(uir_builder *b, const resize *r, const resize_axis *a) {
+    uir_value_id n, d;
+    if (!find_position(b, r, a, &n, &d)) return nearest_of_reals(b, r, a, coordinates(b, r, a, UIR_DTYPE_F64));
+    uir_value_id twice_n = add(b, n, n), twice_d = add(b, d, d), index;
+    switch (r->nearest) {
+    case PREFER_FLOOR:
+        index = quotient(b, subtract(b, twice_n, d), twice_d, true);
+        break;
+    case PREFER_CEIL:
+        index = quotient(b, add(b, twice_n, d), twice_d, false);
+        break;
+    case LEGACY:
+        index = uir_build_select(b, less(b, a->numerator, a->denominator), quotient(b, n, d, true),
+                                 quotient(b, n, d, false));
+        break;
+    default:
+        index = quotient(b, n, d, r->nearest == CEIL);
+        break;
+    }
+    return clamp_index(b, index, a->in);
 }
 
 /* ---- weights ---- */
@@ -234,16 +318,19 @@ static uir_value_id resize_along(const resize *r, const resize_axis *a, uir_valu
     bool same = uir_dim_equal(a->in, a->out) && (a->from_size || (a->scale_known && a->scale_number == 1));
     if (same && r->transform != CROP) return x;
     if (repeats(b, r, a, &times)) return uir_network_repeat(r->context, x, axis, dim_int(b, times));
-    uir_value_id at = coordinates(b, r, a), y;
+    uir_dtype real = r->transform == CROP ? UIR_DTYPE_F64 : UIR_DTYPE_F32; /* what is outside is told by it */
+    uir_value_id at = {0}, y;
+    if (r->transform == CROP || r->mode != NEAREST) at = coordinates(b, r, a, real);
+    uir_value_id near = is_none(at) ? at : uir_build_cast(b, at, UIR_DTYPE_F32);
     if (r->mode == NEAREST)
-        y = uir_build_gather(b, x, nearest_index(b, r, a, at), axis);
+        y = uir_build_gather(b, x, nearest_index(b, r, a), axis);
     else if (r->antialias)
-        y = interpolate_widened(b, r, a, x, axis, at);
+        y = interpolate_widened(b, r, a, x, axis, near);
     else
-        y = interpolate(b, r, a, x, axis, at);
+        y = interpolate(b, r, a, x, axis, near);
     if (r->transform != CROP) return y;
-    uir_value_id last = subtract(b, extent_number(b, a->in), number(b, 1));
-    uir_value_id outside = either(b, less(b, at, number(b, 0)), greater(b, at, last));
+    uir_value_id last = subtract(b, uir_network_dim_value(b, a->in, real), scalar_like(b, at, 1));
+    uir_value_id outside = either(b, less(b, at, scalar_like(b, at, 0)), greater(b, at, last));
     return uir_build_select(b, uir_network_along(b, outside, axis, rank_of(b, y)), scalar_like(b, y, r->extrapolation),
                             y);
 }
@@ -286,11 +373,37 @@ static int64_t list_length(uir_rule_context *context, uir_value_id value) {
     return extent;
 }
 
+/* An f32 above 0 as a quotient: the 24 bits of it by a power of 2. */
+static void split_known(uir_builder *b, resize_axis *a) {
+    int exponent;
+    int64_t bits = (int64_t)ldexp(frexp((float)a->scale_number, &exponent), 24);
+    int shift = 24 - exponent;
+    for (; shift > 0 && bits % 2 == 0; shift--) bits /= 2;
+    a->numerator = whole(b, shift < 0 ? bits << -shift : bits);
+    a->denominator = whole(b, (int64_t)1 << (shift < 0 ? 0 : shift > MOST_SHIFT ? MOST_SHIFT : shift));
+}
+
+/* The same when the model runs. */
+static void split_unknown(uir_builder *b, resize_axis *a) {
+    uir_attribute to = uir_attribute_dtype(b, "to", UIR_DTYPE_I32);
+    uir_value_id bits = {0}, fraction = whole(b, 1 << 23);
+    uir_build_node(b, UIR_OP_BIT_CAST, &a->scale, 1, &to, 1, &bits, 1);
+    bits = uir_build_cast(b, bits, UIR_DTYPE_I64);
+    uir_value_id mantissa = add(b, uir_build_binary(b, UIR_OP_MOD, bits, fraction), fraction);
+    uir_value_id shift = subtract(b, whole(b, 150), divide(b, bits, fraction));
+    shift = minimum(b, maximum(b, shift, whole(b, 0)), whole(b, MOST_SHIFT));
+    a->numerator = mantissa;
+    a->denominator = uir_build_binary(b, UIR_OP_SHIFT_LEFT, whole(b, 1), shift);
+}
+
 static bool known_scale(uir_rule_context *context, resize_axis *a, double value) {
     a->scale_known = true;
     a->scale_number = value;
     a->scale = number(&context->builder, value);
-    if (value > 0 && value <= 1e6) return true;
+    if (value > 0 && value <= MOST_SCALE) {
+        split_known(&context->builder, a);
+        return true;
+    }
     (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "a scale is %g; values above 0 are wanted", value);
     return false;
 }
@@ -306,6 +419,7 @@ static bool axes_from_scales(uir_rule_context *context, uir_value_id scales, res
         } else {
             a->scale = element(b, scales, i);
             a->scale_known = false;
+            split_unknown(b, a);
         }
         a->out = scaled_extent(context, a);
     }
@@ -313,25 +427,32 @@ static bool axes_from_scales(uir_rule_context *context, uir_value_id scales, res
 }
 
 /* One scale for all axes, the least or greatest of sizes/extents; extents are that scale's, rounded half up. */
-static void keep_aspect_ratio(uir_rule_context *context, bool larger, const uir_dim *sizes, resize_axis *axes,
-                              const uint32_t *which, uint32_t count) {
+static void keep_aspect_ratio(uir_rule_context *context, bool larger, resize_axis *axes, const uint32_t *which,
+                              uint32_t count) {
     uir_builder *b = &context->builder;
-    uir_value_id scale = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        uir_value_id one = divide(b, extent_number(b, sizes[i]), extent_number(b, axes[which[i]].in));
-        scale = i == 0 ? one : larger ? maximum(b, scale, one) : minimum(b, scale, one);
+    uir_value_id p = axes[which[0]].numerator, q = axes[which[0]].denominator;
+    for (uint32_t i = 1; i < count; i++) {
+        const resize_axis *a = &axes[which[i]];
+        uir_value_id own = multiply(b, a->numerator, q), best = multiply(b, p, a->denominator);
+        uir_value_id better = larger ? greater(b, own, best) : less(b, own, best);
+        p = uir_build_select(b, better, a->numerator, p);
+        q = uir_build_select(b, better, a->denominator, q);
     }
+    uir_value_id scale = divide(b, uir_build_cast(b, p, UIR_DTYPE_F32), uir_build_cast(b, q, UIR_DTYPE_F32));
     double value = 0;
     bool known = uir_network_constant_number(context, scale, 0, &value);
     for (uint32_t i = 0; i < count && b->status == UIR_STATUS_OK; i++) {
         resize_axis *a = &axes[which[i]];
         a->scale = scale;
+        a->numerator = p;
+        a->denominator = q;
         a->from_size = false;
         a->scale_known = known;
         a->scale_number = value;
-        uir_value_id extent = floor_of(b, add_scalar(b, multiply(b, scale, extent_number(b, a->in)), 0.5));
+        uir_value_id product = multiply(b, p, extent_whole(b, a->in));
+        uir_value_id extent = quotient(b, add(b, add(b, product, product), q), add(b, q, q), false);
         uint32_t found = 0;
-        const uir_dim *dims = uir_rule_dims(context, to_index(b, extent), 0, &found);
+        const uir_dim *dims = uir_rule_dims(context, extent, 0, &found);
         if (dims && found == 1) a->out = dims[0];
     }
 }
@@ -347,14 +468,16 @@ static bool axes_from_sizes(uir_rule_context *context, uir_value_id sizes, resiz
         resize_axis *a = &axes[which[i]];
         int64_t in, out;
         a->out = dims[i];
-        a->from_size = true;
+        a->from_size = a->from_sizes = true;
+        a->numerator = extent_whole(b, a->out);
+        a->denominator = extent_whole(b, a->in);
         a->scale_known = uir_dim_is_const(b->module->dims, a->in, &in) &&
                          uir_dim_is_const(b->module->dims, a->out, &out) && in > 0 && out > 0;
         if (a->scale_known) a->scale_number = (float)out / (float)in;
         a->scale =
             a->scale_known ? number(b, a->scale_number) : divide(b, extent_number(b, a->out), extent_number(b, a->in));
     }
-    if (policy > 0) keep_aspect_ratio(context, policy == 2, dims, axes, which, count);
+    if (policy > 0) keep_aspect_ratio(context, policy == 2, axes, which, count);
     return b->status == UIR_STATUS_OK;
 }
 

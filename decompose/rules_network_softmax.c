@@ -3,6 +3,7 @@
  * Before opset 13 the three flatten their input to a matrix at `axis`: the same as working over all axes from it on. */
 #include "decompose/rules_network.h"
 
+#include <math.h>
 #include <string.h>
 
 static uint32_t softmax_axes(uir_rule_context *context, uint32_t rank, int64_t *axes) {
@@ -38,6 +39,20 @@ uir_status uir_rule_log_softmax(uir_rule_context *context) {
     return b->status;
 }
 
+/* Rows that may have no element get one behind all others, less than any: there is a greatest of each row then. */
+static uir_value_id with_one(uir_builder *b, uir_value_id rows, const uir_shape *shape, uint32_t axis) {
+    uir_dims *dims = b->module->dims;
+    uir_dim low[UIR_MAX_RANK], high[UIR_MAX_RANK];
+    const int64_t interior[UIR_MAX_RANK] = {0};
+    uir_dim one = uir_dim_const(dims, 1);
+    if (uir_dim_compare(dims, shape->dims[axis], UIR_RELATION_GE, one) == UIR_TRUE) return rows;
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        low[d] = uir_dim_const(dims, 0);
+        high[d] = d == axis ? one : low[d];
+    }
+    return uir_build_pad(b, rows, scalar_like(b, rows, -HUGE_VAL), low, high, interior);
+}
+
 /* 1 at the first greatest element along the axis, 0 elsewhere. */
 uir_status uir_rule_hardmax(uir_rule_context *context) {
     uir_builder *b = &context->builder;
@@ -53,7 +68,7 @@ uir_status uir_rule_hardmax(uir_rule_context *context) {
     uint32_t axis = (uint32_t)axes[0];
     flat.rank = shape.rank - count + 1;
     flat.dims[axis] = uir_network_dim_product(b, &shape, axis, axis + count);
-    uir_value_id rows = uir_network_reshape(b, x, &flat), best = {0};
+    uir_value_id rows = with_one(b, uir_network_reshape(b, x, &flat), &flat, axis), best = {0};
     uir_attribute attributes[3] = {uir_attribute_int(b, "axis", axis), uir_attribute_int(b, "keep", 1),
                                    uir_attribute_int(b, "last", 0)};
     uir_build_node(b, UIR_OP_ARG_MAX, &rows, 1, attributes, 3, &best, 1);

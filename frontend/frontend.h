@@ -5,7 +5,8 @@
  * of everything else are inferred by decompose. All of a model's problems are reported, not just the first.
  *
  * What becomes of what:
- * - A graph input that is also an initializer is the constant (the way of IR versions before 4): it is no input.
+ * - A graph input that is also an initializer is the constant (the way of IR versions before 4): it is no input, unless
+ *   the caller overrides it.
  * - A symbolic dim is a symbol shared by name over the whole model. A dim_param such as "past + sequence" becomes that
  *   expression when it has names and all are plain dims of main inputs, else a symbol with the whole text as its name.
  * - A dim of which the file says nothing is a symbol of its own, called after its value and axis: "x_0", or "x_0_2"
@@ -34,6 +35,12 @@ typedef struct uir_onnx_keep {
     size_t count;
 } uir_onnx_keep;
 
+/* Inputs of the main graph that have a default, an initializer of their name, and stay inputs. */
+typedef struct uir_onnx_overrides {
+    const char *const *names;
+    size_t count;
+} uir_onnx_overrides;
+
 typedef struct uir_onnx_source {
     const char *path; /* a file, which is mapped where `data` is NULL; NULL: it is from none */
     const void *data; /* read during the call only */
@@ -42,6 +49,7 @@ typedef struct uir_onnx_source {
     const char *external_data; /* another, which comes first; NULL: none */
     bool no_map;               /* files are copied, also where nobody but the caller can change them (base/file.h) */
     const struct uir_onnx_keep *keep; /* NULL: the graph's own outputs alone */
+    const struct uir_onnx_overrides *overrides; /* NULL: none */
     /* Whether something can be done with an op; NULL: with all in the table. Others join the report of what is
      * unsupported. */
     bool (*is_supported)(uir_op op);
@@ -53,6 +61,13 @@ typedef struct uir_onnx_output {
     uint32_t place;        /* of the node among all of the main graph, from 1; 0: none */
     bool is_kept;          /* for the caller; not an output in the file */
 } uir_onnx_output;
+
+/* An input with a default. */
+typedef struct uir_onnx_default {
+    const char *name;
+    uint32_t place;     /* among all inputs that the file lists, from 0 */
+    bool is_overridden; /* it is an input; else the constant */
+} uir_onnx_default;
 
 typedef struct uir_onnx_pair {
     const char *key, *value;
@@ -85,6 +100,8 @@ typedef struct uir_onnx_info {
     bool described; /* all of the above is there */
     const char *const *input_names; /* as in the file, of the main graph's inputs and outputs in order */
     const char **output_names;
+    const uir_onnx_default *defaults;
+    uint32_t default_count;
     uir_onnx_output *outputs; /* in their order */
     uint32_t output_count;    /* with what was kept */
 } uir_onnx_info;

@@ -141,6 +141,8 @@ uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphP
 /* The declared type of the value called `owner`; NULL or an incomplete one gives unknown parts. */
 uir_status uir_import_type(uir_importer *importer, const uir_location *place, uir_bytes owner,
                            const UirOnnx__TypeProto *proto, uir_type *out_type);
+/* Notes what the graph declares of what its nodes make, when these are read. */
+uir_status uir_import_declared(uir_importer *importer, const UirOnnx__GraphProto *graph);
 /* "seq(tensor(f32))". */
 uir_status uir_import_type_text(uir_importer *importer, const UirOnnx__TypeProto *proto, uir_text *text);
 

@@ -1,6 +1,8 @@
 /* Graphs and nodes. */
 #include "frontend/import.h"
+#include "ir/origins.h"
 
+#include <stdio.h>
 #include <string.h>
 
 uir_status uir_import_spend(uir_importer *importer, uint64_t amount) {
@@ -49,6 +51,40 @@ uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_loc
 
 /* ---- one node ---- */
 
+static bool is_supported(const uir_importer *importer, uir_op op) {
+    return !importer->source->is_supported || importer->source->is_supported(op);
+}
+
+/* The supported op whose name is the nearest, of those that differ in a third of it at most; of equally near ones that
+ * of the domain. NONE where there is none. */
+static uir_op find_nearest_op(const uir_importer *importer, const char *domain, const char *name) {
+    uir_op best = UIR_OP_NONE;
+    size_t best_distance = 2 * (strlen(name) / 3 + 1) + 2;
+    for (int op = 0; op < UIR_OP_COUNT; op++) {
+        const uir_op_row *row = uir_op_get_row((uir_op)op);
+        if (row->section != UIR_SECTION_ONNX || !is_supported(importer, (uir_op)op)) continue;
+        size_t distance = 2 * (size_t)uir_edit_distance(name, row->name) + (strcmp(domain, row->domain) != 0);
+        if (distance >= best_distance) continue;
+        best = (uir_op)op;
+        best_distance = distance;
+    }
+    return best;
+}
+
+enum { HINT_SIZE = 400 };
+
+/* What to do about an op that cannot be had: the nearest one, a function of the model's own, the list. */
+static const char *write_op_hint(const uir_importer *importer, const uir_location *place, const char *domain,
+                                 const char *name, char *out_hint) {
+    const uir_op_row *near = uir_op_get_row(find_nearest_op(importer, domain, name));
+    bool found = near->section == UIR_SECTION_ONNX;
+    snprintf(out_hint, HINT_SIZE,
+             "%s%s%s%s%sa function %.100s in the model's own functions would be used; --list-ops shows all ops",
+             found ? "the nearest supported op is " : "", found && *near->domain ? near->domain : "",
+             found && *near->domain ? "::" : "", found ? near->name : "", found ? "; " : "", place->op);
+    return out_hint;
+}
+
 /* The op that the node names, or NONE with the reason reported. */
 static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node, const uir_location *place,
                           uir_op *out_op, int *out_since) {
@@ -65,15 +101,19 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                               uir_string_text(&importer->names, type_name));
         if (!domain_name.id) importer->ops.data[type_name.id] = op;
     }
+    char hint[HINT_SIZE];
+    const char *domain_text = uir_string_text(&importer->names, domain_name);
+    const char *type_text = uir_string_text(&importer->names, type_name);
     if (op == UIR_OP_NONE && domain.length && opset == 0) {
         return uir_import_unsupported_found(
-            importer, place, "--list-ops shows what is known",
+            importer, place, write_op_hint(importer, place, domain_text, type_text, hint),
             "the op '%.*s' of the domain '%.*s' is not known, and opset_import lacks the domain",
             UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain));
     }
     if (op == UIR_OP_NONE) {
         if (!domain.length) domain = (uir_bytes){"ai.onnx", 7};
-        return uir_import_unsupported_found(importer, place, "--list-ops shows what is known",
+        return uir_import_unsupported_found(importer, place,
+                                            write_op_hint(importer, place, domain_text, type_text, hint),
                                             "the op '%.*s' of the domain '%.*s', version %lld, is not known",
                                             UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
     }
@@ -89,8 +129,9 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
                                   "the op did not exist in opset %lld, which the model imports (its versions are %s)",
                                   (long long)opset, row->versions);
     }
-    if (importer->source->is_supported && !importer->source->is_supported(op)) {
-        return uir_import_unsupported_found(importer, place, "--list-ops shows what is supported",
+    if (!is_supported(importer, op)) {
+        return uir_import_unsupported_found(importer, place,
+                                            write_op_hint(importer, place, row->domain, row->name, hint),
                                             "the op '%s', version %d, is not supported", row->name, *out_since);
     }
     *out_op = op;
@@ -164,7 +205,11 @@ static uir_status import_node(uir_importer *importer, uir_graph_id graph, const 
     UIR_TRY(uir_import_place(importer, node, &place));
     UIR_TRY(count_node(importer, &place));
     UIR_TRY(uir_import_find_function(importer, node, &function));
-    if (function) return uir_import_call(importer, graph, node, function, &place);
+    if (function) {
+        uint32_t origin;
+        UIR_TRY(uir_origins_add(importer->module, place.node, place.op, UIR_FATE_INLINED, &origin));
+        return uir_import_call(importer, graph, node, function, &place);
+    }
     if (node->n_input > UINT32_MAX || node->n_output > UINT32_MAX) return UIR_STATUS_LIMIT;
 
     UIR_TRY(find_op(importer, node, &place, &info.op, &info.since_version));
@@ -238,10 +283,30 @@ static uir_status add_initializer(uir_importer *importer, uir_bytes bytes, uir_s
     return uir_import_bind(importer, name, value, place);
 }
 
-static uir_status import_initializers(uir_importer *importer, const UirOnnx__GraphProto *proto,
+/* Whether the caller replaces what is called so. */
+static bool is_overridden(const uir_importer *importer, uir_bytes name) {
+    const uir_onnx_overrides *overrides = importer->source->overrides;
+    for (size_t i = 0; overrides && i < overrides->count; i++)
+        if (uir_bytes_equal(name, (uir_bytes){overrides->names[i], strlen(overrides->names[i])})) return true;
+    return false;
+}
+
+static bool is_input(const UirOnnx__GraphProto *proto, uir_bytes name) {
+    for (size_t i = 0; i < proto->n_input; i++)
+        if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->input[i], name))) return true;
+    return false;
+}
+
+/* Of the main graph: not imported, since it stays an input. */
+static bool is_replaced(const uir_importer *importer, const UirOnnx__GraphProto *proto, bool is_main, uir_bytes name) {
+    return is_main && is_overridden(importer, name) && is_input(proto, name);
+}
+
+static uir_status import_initializers(uir_importer *importer, const UirOnnx__GraphProto *proto, bool is_main,
                                       const uir_location *place) {
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const UirOnnx__TensorProto *t = proto->initializer[i];
+        if (is_replaced(importer, proto, is_main, UIR_PROTO_BYTES(t, name))) continue;
         uir_tensor *tensor = NULL;
         UIR_TRY(uir_import_spend(importer, 1 + (t->has_raw_data ? uir_proto_raw_span(t).length / 64 : 0)));
         uir_status read = uir_tensor_from_proto(&importer->tensors, place, t, &tensor);
@@ -251,6 +316,7 @@ static uir_status import_initializers(uir_importer *importer, const UirOnnx__Gra
         const UirOnnx__SparseTensorProto *t = proto->sparse_initializer[i];
         uir_tensor *tensor = NULL;
         uir_bytes name = t->values ? UIR_PROTO_BYTES(t->values, name) : (uir_bytes){0};
+        if (is_replaced(importer, proto, is_main, name)) continue;
         UIR_TRY(uir_import_spend(importer, 1 + UIR_IMPORT_MAX_INLINED_WORK / 100));
         uir_status read = uir_tensor_from_sparse_proto(&importer->tensors, place, t, &tensor);
         UIR_TRY(add_initializer(importer, name, read, tensor, place));
@@ -276,11 +342,74 @@ static uir_status check_default(uir_importer *importer, uir_value_id value, cons
     return UIR_STATUS_OK;
 }
 
+/* The type of an input whose default the caller replaces: as declared, else as the default's. */
+static uir_status complete_type(uir_importer *importer, const UirOnnx__GraphProto *proto, uir_bytes name,
+                                uir_type *type) {
+    const UirOnnx__TensorProto *t = NULL;
+    for (size_t i = 0; i < proto->n_initializer && !t; i++)
+        if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->initializer[i], name))) t = proto->initializer[i];
+    if (!t || type->kind != UIR_VALUE_TENSOR) return UIR_STATUS_OK;
+    if (type->dtype == UIR_DTYPE_NONE && uir_dtype_is_valid(t->data_type)) type->dtype = (uir_dtype)t->data_type;
+    if (type->rank_known || t->n_dims > UIR_MAX_RANK) return UIR_STATUS_OK;
+    uir_dim *dims;
+    UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(&importer->module->arena, t->n_dims + 1, sizeof *dims));
+    for (size_t d = 0; d < t->n_dims; d++) {
+        dims[d] = uir_dim_const(importer->module->dims, t->dims[d]);
+        if (!dims[d].id) return UIR_STATUS_OUT_OF_MEMORY;
+    }
+    type->rank_known = true;
+    type->rank = (uint32_t)t->n_dims;
+    type->dims = dims;
+    return UIR_STATUS_OK;
+}
+
+static bool is_initializer(const UirOnnx__GraphProto *proto, uir_bytes name) {
+    for (size_t i = 0; i < proto->n_initializer; i++)
+        if (uir_bytes_equal(name, UIR_PROTO_BYTES(proto->initializer[i], name))) return true;
+    for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+        const UirOnnx__TensorProto *values = proto->sparse_initializer[i]->values;
+        if (values && uir_bytes_equal(name, UIR_PROTO_BYTES(values, name))) return true;
+    }
+    return false;
+}
+
+static uir_status add_default(uir_importer *importer, uir_name name, uint32_t place, bool overridden, uir_arena *arena,
+                              uir_onnx_default *out_default) {
+    out_default->place = place;
+    out_default->is_overridden = overridden;
+    return uir_import_text(importer, uir_import_bytes(importer, name), arena, &out_default->name);
+}
+
+/* What is to be overridden is an input with a default, or an input anyway. */
+static uir_status check_overrides(uir_importer *importer, const UirOnnx__GraphProto *proto, const uir_location *place) {
+    const uir_onnx_overrides *overrides = importer->source->overrides;
+    for (size_t i = 0; overrides && i < overrides->count; i++) {
+        uir_name name;
+        uir_bytes bytes = {overrides->names[i], strlen(overrides->names[i])};
+        if (is_input(proto, bytes)) continue;
+        UIR_TRY(uir_import_name(importer, bytes, &name));
+        const uir_import_binding *binding = name.id ? &importer->bindings.data[name.id] : NULL;
+        bool known = binding && binding->bound && binding->scope == importer->scope;
+        return uir_error_hint(
+            importer->diagnostics, UIR_STATUS_INVALID_ARGUMENT, place,
+            "--info lists the inputs and those that have a default",
+            known ? "'%.*s' cannot be overridden: it is a constant, and the file does not list it as an input"
+                  : "'%.*s' cannot be overridden: the model has no such input",
+            UIR_BYTES_FORMAT(bytes));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                                 const uir_location *place, uir_arena *arena, uir_onnx_info *info) {
     const char **names = NULL;
-    uint32_t count = 0;
-    if (info) UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *names));
+    uir_onnx_default *defaults = NULL;
+    uint32_t count = 0, default_count = 0;
+    if (info) {
+        UIR_TRY(check_overrides(importer, proto, place));
+        UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *names));
+        UIR_TRY_ALLOCATE(defaults, uir_arena_allocate_array(arena, proto->n_input + 1, sizeof *defaults));
+    }
     for (size_t i = 0; i < proto->n_input; i++) {
         uir_type type;
         uir_name name;
@@ -298,7 +427,13 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         if (binding->bound && binding->scope == importer->scope &&
             uir_value_info_get(importer->module, binding->value)->constant) {
             UIR_TRY(check_default(importer, binding->value, &type, name, info != NULL, place));
+            if (info) UIR_TRY(add_default(importer, name, (uint32_t)i, false, arena, &defaults[default_count++]));
             continue;
+        }
+        if (info && is_overridden(importer, uir_import_bytes(importer, name)) &&
+            is_initializer(proto, uir_import_bytes(importer, name))) {
+            UIR_TRY(complete_type(importer, proto, uir_import_bytes(importer, name), &type));
+            UIR_TRY(add_default(importer, name, (uint32_t)i, true, arena, &defaults[default_count++]));
         }
         if (info && supported && type.dtype == UIR_DTYPE_NONE) {
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
@@ -310,7 +445,11 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
         UIR_TRY(uir_graph_add_input(importer->module, graph, value));
         if (info) UIR_TRY(uir_import_text(importer, uir_import_bytes(importer, name), arena, &names[count++]));
     }
-    if (info) info->input_names = names;
+    if (info) {
+        info->input_names = names;
+        info->defaults = defaults;
+        info->default_count = default_count;
+    }
     return UIR_STATUS_OK;
 }
 
@@ -358,10 +497,11 @@ uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const Ui
     uir_location place = {.file = importer->file};
     UIR_TRY(uir_import_spend(importer, 1 + proto->n_input + proto->n_output));
     uir_import_scope saved = uir_import_enter(importer, false);
-    UIR_TRY(import_initializers(importer, proto, &place));
+    UIR_TRY(import_initializers(importer, proto, info != NULL, &place));
     UIR_TRY(import_inputs(importer, graph, proto, &place, arena, info));
     UIR_TRY(uir_import_nodes(importer, graph, proto->node, proto->n_node));
     UIR_TRY(import_outputs(importer, graph, proto, &place, arena, info));
+    UIR_TRY(uir_import_declared(importer, proto));
     if (info) UIR_TRY(uir_import_keep(importer, graph, proto, arena, info));
     uir_import_leave(importer, saved);
     return UIR_STATUS_OK;

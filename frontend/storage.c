@@ -132,8 +132,8 @@ static mapping *find_file(uir_storage *storage, const char *location, size_t len
 static uir_status open_file(uir_storage *storage, uir_diagnostics *diagnostics, const uir_location *place,
                             const char *owner, mapping *file) {
     static const char hint[] =
-        "external data is a regular file in the folder of the model's path or of its real path, or below the folder "
-        "given for external data";
+        "put the file, a regular one, beside the model or its real path, or name its folder with --external-data "
+        "(`external_data`)";
     const char *name = file->location;
     if (file->length == 0 || file->length > MAX_LOCATION || strlen(name) != file->length) {
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place, hint,

@@ -1,42 +1,22 @@
 /* What a cluster costs: bytes moved, at nominal sizes where the sizes are open. */
 #include "fusion/clusters.h"
+#include "ir/origins.h"
 
 #include <math.h>
 
-enum { NOMINAL_SIZE = 64 };
-
 uir_status uir_clusters_init_cost(uir_clusters *c) {
-    c->symbol_count = uir_dims_symbol_count(c->module->dims);
-    UIR_TRY_ALLOCATE(c->nominal, uir_arena_allocate_array(c->arena, c->symbol_count + 1u, sizeof *c->nominal));
-    for (uint32_t s = 0; s < c->symbol_count; s++) {
-        uir_symbol_facts facts = uir_dims_symbol_facts(c->module->dims, (uir_symbol){s});
-        int64_t value = NOMINAL_SIZE / facts.multiple_of * facts.multiple_of;
-        if (value < facts.min) value = facts.min;
-        if (value > facts.max) value = facts.max;
-        c->nominal[s] = value;
-    }
+    UIR_TRY(uir_nominal_sizes(c->module->dims, c->arena, &c->nominal, &c->symbol_count));
     UIR_TRY_ALLOCATE(c->bytes, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->bytes));
     UIR_TRY_ALLOCATE(c->met, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->met));
     UIR_TRY_ALLOCATE(c->bytes_met, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *c->bytes_met));
     return UIR_STATUS_OK;
 }
 
-static double elements_of(const uir_clusters *c, const uir_type *type) {
-    double elements = 1;
-    for (uint32_t d = 0; d < type->rank; d++) {
-        int64_t extent;
-        if (uir_dim_evaluate(c->module->dims, type->dims[d], c->nominal, NULL, c->symbol_count, &extent) !=
-            UIR_DIM_EVALUATED)
-            extent = NOMINAL_SIZE;
-        elements *= fmax((double)extent, 1);
-    }
-    return elements;
-}
-
 double uir_clusters_bytes(uir_clusters *c, uir_value_id value) {
     if (c->bytes[value.id] == 0) {
         const uir_type *type = uir_value_type(c->module, value);
-        c->bytes[value.id] = elements_of(c, type) * uir_dtype_bits(type->dtype) / 8;
+        c->bytes[value.id] =
+            uir_nominal_elements(c->module->dims, c->nominal, c->symbol_count, type) * uir_dtype_bits(type->dtype) / 8;
     }
     return c->bytes[value.id];
 }

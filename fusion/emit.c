@@ -1,6 +1,7 @@
 /* Clusters become group nodes: bodies are built, and the graph's list is put in an order in which all is made before it
  * is used. */
 #include "fusion/clusters.h"
+#include "ir/origins.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@ typedef struct emitting {
     uir_clusters *c;
     uir_diagnostics *diagnostics;
     uir_value_id *inside; /* by value: what stands for it in the body being built; none outside of one */
+    bool *is_emitted;     /* by place: a body holds it */
+    double *work;         /* by origin: of the group being named; zeros outside of that */
 } emitting;
 
 static bool is_grouped(const uir_clusters *c, uint32_t cluster) {
@@ -59,6 +62,8 @@ static uir_status add_body_node(emitting *e, uir_graph_id body, uint32_t place) 
     for (uint32_t i = 0; i < node.output_count; i++) UIR_TRY(add_body_value(e, node.outputs[i], &outputs[i]));
     node.inputs = inputs;
     node.outputs = outputs;
+    node.is_again |= e->is_emitted[place];
+    e->is_emitted[place] = true;
     uir_node_id made;
     return uir_graph_add_node(module, body, &node, &made);
 }
@@ -105,15 +110,23 @@ static uir_status make_attributes(emitting *e, uir_graph_id body, const uir_clus
     return UIR_STATUS_OK;
 }
 
-/* The group is known by the last of its nodes that came from ONNX. */
-static void name_group(const uir_clusters *c, const uir_cluster *cluster, uir_node_info *group) {
-    for (uint32_t i = cluster->places.count; i-- > 0;) {
+/* The group is known by the node of the file that most of its work is for; of equal ones by the last. */
+static void name_group(emitting *e, const uir_cluster *cluster, uir_node_info *group) {
+    const uir_clusters *c = e->c;
+    double most = -1;
+    for (uint32_t i = 0; i < cluster->places.count; i++) {
         const uir_node_info *node = uir_clusters_node(c, cluster->places.data[i]);
         if (!uir_string_length(&c->module->strings, node->name) && node->origin == UIR_OP_NONE) continue;
+        double own = uir_nominal_work(c->module, c->nominal, c->symbol_count, node);
+        if (node->source) own = e->work[node->source] += own;
+        if (own < most) continue;
+        most = own;
         group->name = node->name;
         group->origin = node->origin;
-        return;
+        group->source = node->source;
     }
+    for (uint32_t i = 0; i < cluster->places.count; i++)
+        e->work[uir_clusters_node(c, cluster->places.data[i])->source] = 0;
 }
 
 static uir_status emit_group(emitting *e, uint32_t index) {
@@ -136,7 +149,7 @@ static uir_status emit_group(emitting *e, uint32_t index) {
                            .output_count = results.count,
                            .attributes = attributes};
     UIR_TRY(make_attributes(e, body, cluster, attributes, &group.attribute_count));
-    name_group(c, cluster, &group);
+    name_group(e, cluster, &group);
     uir_node_id made;
     return uir_graph_add_node(c->module, c->graph, &group, &made);
 }
@@ -205,6 +218,8 @@ uir_status uir_clusters_emit(uir_clusters *c, uir_diagnostics *diagnostics) {
     emitting e = {.c = c, .diagnostics = diagnostics};
     uir_node_set order = {0};
     UIR_TRY_ALLOCATE(e.inside, uir_arena_allocate_array(c->arena, c->value_count + 1u, sizeof *e.inside));
+    UIR_TRY_ALLOCATE(e.is_emitted, uir_arena_allocate_array(c->arena, c->count + 1u, sizeof *e.is_emitted));
+    UIR_TRY_ALLOCATE(e.work, uir_arena_allocate_array(c->arena, c->module->origins.count + 1u, sizeof *e.work));
     UIR_TRY(order_clusters(c, diagnostics, &order));
     uir_graph_get(c->module, c->graph)->nodes.count = 0;
     for (uint32_t i = 0; i < order.count; i++) {

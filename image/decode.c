@@ -3,28 +3,36 @@
 
 #include <string.h>
 
-static uir_status refuse(uir_image_source *source) {
-    return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
-                          "the picture is JPEG 2000, TIFF or WebP; JPEG, PNG, BMP and PNM can be decoded");
-}
-
-/* The first bytes of each format, at an offset. */
+/* The first bytes of each format, at an offset; what reads it, or which of the extras. */
 static const struct {
     const char *magic;
     size_t length, offset;
     uir_status (*read)(uir_image_source *source);
-} formats[] = {{"\xff\xd8\xff", 3, 0, uir_image_read_jpeg},
-               {"\x89PNG\r\n\x1a\n", 8, 0, uir_image_read_png},
-               {"BM", 2, 0, uir_image_read_bmp},
-               {"P2", 2, 0, uir_image_read_pnm},
-               {"P3", 2, 0, uir_image_read_pnm},
-               {"P5", 2, 0, uir_image_read_pnm},
-               {"P6", 2, 0, uir_image_read_pnm},
-               {"II*\0", 4, 0, refuse},
-               {"MM\0*", 4, 0, refuse},
-               {"WEBP", 4, 8, refuse},
-               {"jP  ", 4, 4, refuse},
-               {"\xff\x4f\xff\x51", 4, 0, refuse}};
+    uir_image_extra extra;
+} formats[] = {{"\xff\xd8\xff", 3, 0, uir_image_read_jpeg, 0},
+               {"\x89PNG\r\n\x1a\n", 8, 0, uir_image_read_png, 0},
+               {"BM", 2, 0, uir_image_read_bmp, 0},
+               {"P2", 2, 0, uir_image_read_pnm, 0},
+               {"P3", 2, 0, uir_image_read_pnm, 0},
+               {"P5", 2, 0, uir_image_read_pnm, 0},
+               {"P6", 2, 0, uir_image_read_pnm, 0},
+               {"II*\0", 4, 0, NULL, UIR_IMAGE_TIFF},
+               {"MM\0*", 4, 0, NULL, UIR_IMAGE_TIFF},
+               {"II+\0", 4, 0, NULL, UIR_IMAGE_TIFF},
+               {"MM\0+", 4, 0, NULL, UIR_IMAGE_TIFF},
+               {"WEBP", 4, 8, NULL, UIR_IMAGE_WEBP},
+               {"jP  ", 4, 4, NULL, UIR_IMAGE_JPEG2000},
+               {"\xff\x4f\xff\x51", 4, 0, NULL, UIR_IMAGE_JPEG2000}};
+
+static uir_status read_extra(uir_image_source *source, uir_image_extra extra) {
+#define UIR_IMAGE_EXTRA_ROW(constant, name)                                                                            \
+    "the picture is " name ", which libuir decodes and this library, the runtime alone, does not; JPEG, PNG, BMP and " \
+    "PNM it does",
+    static const char *const problems[] = {UIR_IMAGE_EXTRAS(UIR_IMAGE_EXTRA_ROW)};
+#undef UIR_IMAGE_EXTRA_ROW
+    if (source->options->extras) return source->options->extras->read[extra](source);
+    return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, problems[extra]);
+}
 
 uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height, uint64_t least_bytes) {
     if (!width || !height || width > UIR_IMAGE_MOST || height > UIR_IMAGE_MOST)
@@ -69,7 +77,7 @@ static uir_status read(uir_image_source *source) {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         size_t end = formats[i].offset + formats[i].length;
         if (source->size >= end && !memcmp(source->data + formats[i].offset, formats[i].magic, formats[i].length))
-            return formats[i].read(source);
+            return formats[i].read ? formats[i].read(source) : read_extra(source, formats[i].extra);
     }
     return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the bytes are of no picture that is known");
 }

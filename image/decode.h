@@ -13,10 +13,24 @@ typedef struct uir_pixels {
     uint8_t *data;
 } uir_pixels;
 
+/* Formats whose libraries libuir alone links (image/full). What reads them. */
+#define UIR_IMAGE_EXTRAS(row) row(TIFF, "TIFF") row(WEBP, "WebP") row(JPEG2000, "JPEG 2000")
+typedef enum uir_image_extra {
+#define UIR_IMAGE_EXTRA_ROW(constant, name) UIR_IMAGE_##constant,
+    UIR_IMAGE_EXTRAS(UIR_IMAGE_EXTRA_ROW)
+#undef UIR_IMAGE_EXTRA_ROW
+        UIR_IMAGE_EXTRA_COUNT
+} uir_image_extra;
+struct uir_image_source;
+typedef struct uir_image_extras {
+    uir_status (*read[UIR_IMAGE_EXTRA_COUNT])(struct uir_image_source *source);
+} uir_image_extras;
+
 typedef struct uir_image_options {
     const char *format; /* "RGB", "BGR" or "Grayscale"; NULL: one channel where the picture is gray, else RGB */
     bool (*stops)(const void *user); /* asked now and then whether to stop; NULL: never */
     const void *user;
+    const uir_image_extras *extras; /* NULL: pictures of these formats are UNSUPPORTED, and the problem says so */
 } uir_image_options;
 
 /* Alpha is left out. BAD_DATA or UNSUPPORTED with *out_problem saying what; CANCELLED. */

@@ -323,7 +323,7 @@ uir_status uir_npy_write(const uir_tensor *tensor, uir_diagnostics *diagnostics,
         uir_text_append_format(&header, "%s%lld", i ? ", " : "", (long long)tensor->shape[i]);
     }
     uir_text_append_string(&header, tensor->rank == 1 ? ",), }" : "), }");
-    while ((MAGIC_SIZE + 4 + header.length + 1) % 64) uir_text_append(&header, " ", 1);
+    uir_text_append_until(&header, MAGIC_SIZE + 4 + 1, 64, ' ');
     uir_text_append(&header, "\n", 1);
     uir_status status = uir_text_status(&header);
     if (status == UIR_STATUS_OK) {

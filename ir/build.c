@@ -8,6 +8,12 @@ void uir_builder_init(uir_builder *builder, uir_module *module, uir_graph_id gra
     *builder = (uir_builder){.module = module, .graph = graph, .status = UIR_STATUS_OK};
 }
 
+void uir_builder_stand_for(uir_builder *builder, const uir_node_info *node) {
+    builder->node_name = node->name;
+    builder->origin = node->origin;
+    builder->source = node->source;
+}
+
 static uir_location location_of(const uir_builder *builder) {
     const char *name = uir_string_text(&builder->module->strings, builder->node_name);
     return (uir_location){.node = *name ? name : NULL,
@@ -248,7 +254,7 @@ const uir_dim *uir_build_value_as_dims(uir_builder *builder, uir_value_id a, int
         return NULL;
     }
     if (type->rank && (!uir_dim_is_const(module->dims, type->dims[0], &count) || count > UINT16_MAX)) {
-        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "how many sizes there are is only known when the model runs");
+        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "how many sizes there are is only known when the model runs; declare the list's length");
         return NULL;
     }
     uir_dim *dims = uir_arena_allocate_array(&module->arena, (size_t)count + 1, sizeof *dims);

@@ -18,6 +18,8 @@ typedef struct uir_builder {
 } uir_builder;
 
 void uir_builder_init(uir_builder *builder, uir_module *module, uir_graph_id graph);
+/* What is built from now on comes from the node of the file that this one came from. */
+void uir_builder_stand_for(uir_builder *builder, const uir_node_info *node);
 
 /* Records a failure with a message; returns the status. */
 uir_status uir_builder_fail(uir_builder *builder, uir_status status, const char *format, ...) UIR_PRINTF(3, 4);
@@ -51,6 +53,9 @@ uir_value_id uir_build_integers(uir_builder *builder, uir_dtype dtype, const int
 
 uir_value_id uir_build_reduce(uir_builder *builder, uir_op op, uir_value_id a, const int64_t *axes, uint32_t axis_count,
                               bool keep);
+/* The extent that two extents broadcast to. A constant other than 1 decides: the other must be it or 1, which is checked
+ * when the broadcast runs. */
+uir_dim uir_build_broadcast_extent(uir_builder *builder, uir_dim a, uir_dim b);
 uir_value_id uir_build_broadcast(uir_builder *builder, uir_value_id a, const uir_dim *dims, uint32_t rank);
 uir_value_id uir_build_reshape(uir_builder *builder, uir_value_id a, const uir_dim *dims, uint32_t rank);
 uir_value_id uir_build_transpose(uir_builder *builder, uir_value_id a, const int64_t *perm);
@@ -80,6 +85,10 @@ const uir_dim *uir_build_value_as_dims(uir_builder *builder, uir_value_id a, int
 /* `a` where what is being built means something only if its extent along `axis` is `extent`, and which has that dim: where the
  * two are not provably equal a check when the model runs is built, and where they provably differ nothing is. */
 uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axis, uir_dim extent);
+/* Fails the run unless left relates to right, or, with `or_one`, is 1; where that is known already: fails the builder, or
+ * does nothing. `of` and `as`: what messages call them; a number's may be "". */
+void uir_build_check(uir_builder *builder, const char *of, uir_dim left, uir_relation relation, bool or_one,
+                     const char *as, uir_dim right);
 /* Fails the run unless the sizes are equal. */
 void uir_build_equal_sizes(uir_builder *builder, uir_dim a, uir_dim b);
 /* Fails the run unless the integer scalar has the value; `name` is what the message calls it. */

@@ -1,6 +1,8 @@
 /* Building the primitives that rules use most; trivial ones (a reshape to the same dims) give back their operand. */
 #include "ir/build.h"
+#include "base/demand.h"
 #include "ir/infer.h"
+#include <stdio.h>
 #include <string.h>
 
 static bool failed(const uir_builder *builder) {
@@ -24,11 +26,10 @@ static bool equal(uir_builder *builder, uir_dim a, uir_dim b) {
     return uir_dim_equal(a, b) || uir_dim_compare(builder->module->dims, a, UIR_RELATION_EQ, b) == UIR_TRUE;
 }
 
-/* The extent that two extents broadcast to. A constant other than 1 decides: the other must be it or 1, which is
- * checked when the broadcast runs. */
-static uir_dim broadcast_extent(uir_builder *builder, uir_dim a, uir_dim b) {
+uir_dim uir_build_broadcast_extent(uir_builder *builder, uir_dim a, uir_dim b) {
     uir_dims *dims = builder->module->dims;
     int64_t x = -1, y = -1;
+    if (failed(builder)) return UIR_DIM_NONE;
     bool a_const = uir_dim_is_const(dims, a, &x), b_const = uir_dim_is_const(dims, b, &y);
     if (equal(builder, a, b) || (b_const && y == 1)) return a;
     if (a_const && x == 1) return b;
@@ -63,11 +64,26 @@ static uint32_t broadcast_dims(uir_builder *builder, const uir_value_id *values,
         for (uint32_t i = 0; i < count; i++) {
             const uir_type *type = type_of(builder, values[i]);
             uint32_t missing = rank - (type->rank - skip_last);
-            if (d >= missing) dim = broadcast_extent(builder, dim, type->dims[d - missing]);
+            if (d >= missing) dim = uir_build_broadcast_extent(builder, dim, type->dims[d - missing]);
         }
         out_dims[d] = dim;
     }
     return rank;
+}
+
+/* A result that is known to be empty is nothing to compute, and is left out with what it demands: that is asked apart.
+ */
+static void demand_empty(uir_builder *builder, const uir_type *from, const uir_dim *dims, uint32_t rank) {
+    const uir_dim *own = from->dims;
+    uint32_t own_rank = from->rank_known ? from->rank : 0; /* building moves the array that it lies in */
+    char name[32];
+    for (uint32_t d = 0; own_rank <= rank && d < own_rank; d++) {
+        int64_t extent;
+        uir_dim to = dims[rank - own_rank + d];
+        if (!uir_dim_is_const(builder->module->dims, to, &extent) || extent) continue;
+        snprintf(name, sizeof name, "dim %u of operand 0", d);
+        uir_build_check(builder, name, own[d], UIR_RELATION_EQ, true, "that of the result", to);
+    }
 }
 
 uir_value_id uir_build_broadcast(uir_builder *builder, uir_value_id a, const uir_dim *dims, uint32_t rank) {
@@ -81,6 +97,7 @@ uir_value_id uir_build_broadcast(uir_builder *builder, uir_value_id a, const uir
         same = uir_dim_is_const(builder->module->dims, dims[d], &extent) && extent == 1;
     }
     if (same) return uir_build_reshape(builder, a, dims, rank); /* only extents of 1 are added */
+    demand_empty(builder, type, dims, rank);
     uir_attribute attribute = uir_attribute_dims(builder, "dims", dims, rank);
     return build(builder, UIR_OP_BROADCAST, &a, 1, &attribute, 1);
 }
@@ -236,14 +253,42 @@ static const char *spell_dim(uir_builder *builder, uir_dim dim) {
     return failed(builder) ? "" : uir_string_text(&builder->module->strings, kept);
 }
 
+/* Of numbers. */
+static void refuse_sizes(uir_builder *builder, const char *of, int64_t left, uir_relation relation, bool or_one,
+                         const char *as, int64_t right) {
+    static const int64_t one = 1;
+    char message[512];
+    uir_demand_describe((uir_demand_side){of, "", left}, relation, or_one ? &one : NULL,
+                        (uir_demand_side){as, "", right}, message, sizeof message);
+    uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "%s", message);
+}
+
+void uir_build_check(uir_builder *builder, const char *of, uir_dim left, uir_relation relation, bool or_one,
+                     const char *as, uir_dim right) {
+    int64_t l, r;
+    if (failed(builder)) return;
+    uir_dims *dims = builder->module->dims;
+    bool is_one = or_one && uir_dim_is_const(dims, left, &l) && l == 1;
+    if (is_one || uir_dim_compare(dims, left, relation, right) == UIR_TRUE) return;
+    if (uir_dim_is_const(dims, left, &l) && uir_dim_is_const(dims, right, &r)) {
+        refuse_sizes(builder, of, l, relation, or_one, as, r);
+        return;
+    }
+    uir_attribute attributes[6] = {uir_attribute_dims(builder, "left", &left, 1),
+                                   uir_attribute_dims(builder, "right", &right, 1),
+                                   uir_attribute_string(builder, "of", of), uir_attribute_string(builder, "as", as)};
+    uint32_t count = 4;
+    if (relation != UIR_RELATION_EQ)
+        attributes[count++] = uir_attribute_string(builder, "relation", uir_relation_text(relation));
+    if (or_one) attributes[count++] = uir_attribute_int(builder, "or_one", 1);
+    uir_build_node(builder, UIR_OP_CHECK_SIZES, NULL, 0, attributes, count, NULL, 0);
+}
+
 void uir_build_equal_sizes(uir_builder *builder, uir_dim a, uir_dim b) {
     if (failed(builder) || equal(builder, a, b)) return;
     bool is_number = uir_dim_is_const(builder->module->dims, b, NULL);
-    uir_attribute attributes[] = {uir_attribute_dims(builder, "left", &a, 1),
-                                  uir_attribute_dims(builder, "right", &b, 1),
-                                  uir_attribute_string(builder, "of", spell_dim(builder, a)),
-                                  uir_attribute_string(builder, "as", is_number ? "" : spell_dim(builder, b))};
-    uir_build_node(builder, UIR_OP_CHECK_SIZES, NULL, 0, attributes, 4, NULL, 0);
+    uir_build_check(builder, spell_dim(builder, a), a, UIR_RELATION_EQ, false, is_number ? "" : spell_dim(builder, b),
+                    b);
 }
 
 uir_value_id uir_build_expect(uir_builder *builder, uir_value_id a, uint32_t axis, uir_dim extent) {

@@ -73,6 +73,7 @@ static uir_status of_broadcast(const asking *a) {
         uint32_t at = d + to->rank - from->rank;
         if (uir_dim_equal(from->dims[d], to->dims[at])) continue;
         uir_demand one = {operand_dim(a, 0, d), dim_of(to, at, "", 0), UIR_RELATION_EQ, true};
+        snprintf(one.right.name, sizeof one.right.name, "axis %u", at);
         UIR_TRY(a->visit(a->user, &one));
     }
     return UIR_STATUS_OK;
@@ -110,7 +111,15 @@ static uir_status of_check_sizes(const asking *a) {
                     right = {.dims = uir_node_dims(a->module, a->node, "right", &count), .count = 1, .times = 1};
     snprintf(left.name, sizeof left.name, "%s", uir_node_string(a->module, a->node, "of", ""));
     snprintf(right.name, sizeof right.name, "%s", uir_node_string(a->module, a->node, "as", ""));
-    return demand(a, left, UIR_RELATION_EQ, right);
+    uir_relation relation = UIR_RELATION_EQ;
+    (void)uir_relation_find(uir_node_string(a->module, a->node, "relation", "=="), &relation);
+    bool or_one = uir_node_int(a->module, a->node, "or_one", 0) != 0;
+    return a->visit(a->user, &(uir_demand){left, right, relation, or_one});
+}
+
+bool uir_is_equality(const uir_module *module, const uir_node_info *node) {
+    return node->op == UIR_OP_CHECK_SIZES && !uir_node_find_attribute(module, node, "relation") &&
+           !uir_node_int(module, node, "or_one", 0);
 }
 
 static uir_status of_scatter_elements(const asking *a) {

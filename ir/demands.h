@@ -28,6 +28,9 @@ typedef uir_status uir_demand_visit(void *user, const uir_demand *demand);
  * not OK ends it and is returned. */
 uir_status uir_demands_of(const uir_module *module, const uir_node_info *node, uir_demand_visit *visit, void *user);
 
+/* Whether the node says that its two sizes are one, and nothing else. */
+bool uir_is_equality(const uir_module *module, const uir_node_info *node);
+
 /* A side's dims as a person reads them. */
 void uir_demand_print(const uir_module *module, const uir_demand_term *term, uir_text *text);
 

@@ -1,6 +1,8 @@
 /* Reads and prints descriptions of devices. What a number or a word is called is a row of device.def. */
 #include "ir/device_text.h"
 
+#include "base/intern.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,17 +70,26 @@ typedef struct device_parser {
     uir_tokenizer *tokens;
     uir_arena *arena;
     uir_device *device;
-    uir_vector(const char *) sources;
+    uir_names source_names, dtype_names, form_names; /* those of all chips are the common parser's */
     uir_vector(named_mask) dtypes;
     uir_vector(named_form) forms;
-    uir_vector(uir_legal_row) legal;
-    uint32_t front; /* rows of this chip alone, which stand before those of all chips */
-    bool is_chip;
+    uir_vector(uir_legal_row) legal, own; /* `own`: of this chip alone, which stand before those of all chips */
+    const struct device_parser *common;   /* of a chip; else NULL */
 } device_parser;
 
 /* ---- names ---- */
 static bool token_is(const uir_token *token, const char *name) {
     return strlen(name) == token->length && memcmp(token->text, name, token->length) == 0;
+}
+
+/* Of the chip, or of all chips. */
+static uint32_t find_name(const uir_names *own, const uir_names *common, const uir_token *token) {
+    uint32_t place = uir_names_get(own, token->text, token->length);
+    return place == UIR_NAMES_NONE && common ? uir_names_get(common, token->text, token->length) : place;
+}
+
+static uir_status put_name(device_parser *p, uir_names *names, const char *name, uint32_t place) {
+    return uir_names_put(names, p->arena, name, strlen(name), place);
 }
 
 static bool is_reserved(const uir_token *token) {
@@ -159,11 +170,10 @@ static uir_status parse_source(device_parser *p) {
     if (token->kind != UIR_TOKEN_AT)
         return uir_tokenizer_error(p->tokens,
                                    "a number needs its source: @NAME, as in `source NAME \"where it is from\"`");
-    for (uint32_t i = 0; i < p->sources.count; i++)
-        if (token_is(token, p->sources.data[i])) {
-            uir_tokenizer_advance(p->tokens);
-            return UIR_STATUS_OK;
-        }
+    if (find_name(&p->source_names, p->common ? &p->common->source_names : NULL, token) != UIR_NAMES_NONE) {
+        uir_tokenizer_advance(p->tokens);
+        return UIR_STATUS_OK;
+    }
     return uir_tokenizer_error(p->tokens, "no source is called '%.*s' before this",
                                (int)(token->length > UIR_DEVICE_MAX_NAME ? UIR_DEVICE_MAX_NAME : token->length),
                                token->text);
@@ -208,7 +218,7 @@ static void set_least(const number_row *rows, uint32_t count, void *object) {
 static uir_status parse_space(device_parser *p) {
     uir_device *d = p->device;
     int known = uir_device_find_space(d, p->tokens->current.text, p->tokens->current.length);
-    if (known >= 0 && !p->is_chip) return uir_tokenizer_error(p->tokens, "this space is described already");
+    if (known >= 0 && !p->common) return uir_tokenizer_error(p->tokens, "this space is described already");
     if (known < 0) {
         if (d->space_count == UIR_DEVICE_MAX_SPACES)
             return uir_tokenizer_error(p->tokens, "a device has at most %d spaces", UIR_DEVICE_MAX_SPACES);
@@ -260,8 +270,11 @@ static uir_status parse_dtypes(device_parser *p, uint32_t *out_mask) {
         if (token->kind == UIR_TOKEN_NAME && uir_dtype_from_name(token->text, token->length, &dtype)) {
             bits = 1u << dtype;
         } else {
-            for (uint32_t i = 0; i < p->dtypes.count && token->kind == UIR_TOKEN_NAME; i++)
-                if (token_is(token, p->dtypes.data[i].name)) bits = p->dtypes.data[i].mask;
+            /* The last that was given the name. */
+            uint32_t place = token->kind == UIR_TOKEN_NAME
+                                 ? find_name(&p->dtype_names, p->common ? &p->common->dtype_names : NULL, token)
+                                 : UIR_NAMES_NONE;
+            if (place != UIR_NAMES_NONE) bits = p->dtypes.data[place].mask;
             if (!bits) return uir_tokenizer_error(p->tokens, "expected a dtype, or a name that `dtypes` gave to some");
         }
         uir_tokenizer_advance(p->tokens);
@@ -309,6 +322,18 @@ static void take_form(uir_legal_row *row, const uir_legal_row *form) {
 #include "ir/device.def"
 }
 
+/* The first that was given the name. */
+static uir_status find_form(device_parser *p, const named_form **out_form) {
+    uint32_t place = p->common ? find_name(&p->common->form_names, &p->form_names, &p->tokens->current)
+                               : find_name(&p->form_names, NULL, &p->tokens->current);
+    if (p->tokens->current.kind == UIR_TOKEN_NAME && place != UIR_NAMES_NONE)
+        uir_tokenizer_advance(p->tokens);
+    else
+        UIR_TRY(find_word(p, "a form", p->forms.data, p->forms.count, sizeof *p->forms.data, &place)); /* says it */
+    *out_form = &p->forms.data[place];
+    return UIR_STATUS_OK;
+}
+
 /* Where an instruction's operands are, whose it is, what it wants, and what it costs. */
 static uir_status parse_form(device_parser *p, uir_legal_row *row) {
     const uir_device *d = p->device;
@@ -317,9 +342,9 @@ static uir_status parse_form(device_parser *p, uir_legal_row *row) {
         UIR_TRY(parse_number(p, legal_numbers, LENGTH(legal_numbers), row, &is_number));
         if (is_number) continue;
         if (uir_tokenizer_accept(p->tokens, "as")) {
-            uint32_t form;
-            UIR_TRY(find_word(p, "a form", p->forms.data, p->forms.count, sizeof *p->forms.data, &form));
-            take_form(row, &p->forms.data[form].row);
+            const named_form *form;
+            UIR_TRY(find_form(p, &form));
+            take_form(row, &form->row);
         } else if (uir_tokenizer_accept(p->tokens, "into")) {
             UIR_TRY(parse_spaces(p, &row->spaces_result));
         } else if (uir_tokenizer_accept(p->tokens, "from")) {
@@ -341,14 +366,10 @@ static uir_status parse_form(device_parser *p, uir_legal_row *row) {
 }
 
 static uir_status add_legal(device_parser *p, uir_legal_row row) {
-    if (p->legal.count == UIR_DEVICE_MAX_LEGAL)
+    if (p->legal.count + p->own.count == UIR_DEVICE_MAX_LEGAL)
         return uir_tokenizer_error_at(p->tokens, &p->tokens->previous, "more than %d legal instructions",
                                       UIR_DEVICE_MAX_LEGAL);
-    UIR_TRY(uir_vector_push(p->arena, &p->legal, row));
-    uint32_t last = p->legal.count - 1, place = p->is_chip ? p->front++ : last;
-    memmove(&p->legal.data[place + 1], &p->legal.data[place], (last - place) * sizeof row);
-    p->legal.data[place] = row;
-    return UIR_STATUS_OK;
+    return p->common ? uir_vector_push(p->arena, &p->own, row) : uir_vector_push(p->arena, &p->legal, row);
 }
 
 static uir_status parse_legal(device_parser *p) {
@@ -381,17 +402,11 @@ static uir_status parse_legal(device_parser *p) {
     return UIR_STATUS_OK;
 }
 
-/* Takes rows away that the chips so far have: an instruction, or a dtype of all. */
-static uir_status parse_without(device_parser *p) {
-    uint32_t dtypes = 0, kept = 0, front = 0;
-    const char *iop = NULL;
-    if (uir_tokenizer_accept(p->tokens, "dtypes")) {
-        UIR_TRY(parse_dtypes(p, &dtypes));
-    } else {
-        UIR_TRY(parse_iop(p, &iop));
-    }
-    for (uint32_t i = 0; i < p->legal.count; i++) {
-        uir_legal_row row = p->legal.data[i];
+/* Takes dtypes, or an instruction (NULL: none), out of rows; how many are left. */
+static uint32_t take_away(uir_legal_row *rows, uint32_t count, uint32_t dtypes, const char *iop) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uir_legal_row row = rows[i];
         bool had_other = row.dtypes_other, had_right = row.dtypes_right;
         row.dtypes &= ~dtypes;
         row.dtypes_other &= ~dtypes;
@@ -399,11 +414,22 @@ static uir_status parse_without(device_parser *p) {
         if (!row.dtypes || (had_other && !row.dtypes_other) || (had_right && !row.dtypes_right) ||
             (iop && strcmp(iop, row.iop) == 0))
             continue;
-        p->legal.data[kept++] = row;
-        front += i < p->front;
+        rows[kept++] = row;
     }
-    p->legal.count = kept;
-    p->front = front;
+    return kept;
+}
+
+/* Takes rows away that the chip has so far: an instruction, or a dtype of all. */
+static uir_status parse_without(device_parser *p) {
+    uint32_t dtypes = 0;
+    const char *iop = NULL;
+    if (uir_tokenizer_accept(p->tokens, "dtypes")) {
+        UIR_TRY(parse_dtypes(p, &dtypes));
+    } else {
+        UIR_TRY(parse_iop(p, &iop));
+    }
+    p->own.count = take_away(p->own.data, p->own.count, dtypes, iop);
+    p->legal.count = take_away(p->legal.data, p->legal.count, dtypes, iop);
     return UIR_STATUS_OK;
 }
 
@@ -441,7 +467,7 @@ static uir_status parse_item(device_parser *p) {
         if (p->tokens->current.kind != UIR_TOKEN_STRING)
             return uir_tokenizer_error(p->tokens, "expected where the numbers are from, in quotes");
         uir_tokenizer_advance(p->tokens);
-        return uir_vector_push(p->arena, &p->sources, name);
+        return put_name(p, &p->source_names, name, 0);
     }
     if (uir_tokenizer_accept(p->tokens, "kinds"))
         return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_DEVICE_MAX_UNIT_KINDS,
@@ -457,6 +483,7 @@ static uir_status parse_item(device_parser *p) {
         UIR_TRY(expect_new_name(p, "a set of dtypes", &set.name));
         UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
         UIR_TRY(parse_dtypes(p, &set.mask));
+        UIR_TRY(put_name(p, &p->dtype_names, set.name, p->dtypes.count));
         return uir_vector_push(p->arena, &p->dtypes, set);
     }
     if (uir_tokenizer_accept(p->tokens, "form")) {
@@ -464,15 +491,17 @@ static uir_status parse_item(device_parser *p) {
         UIR_TRY(uir_tokenizer_expect_name(p->tokens, "a form", &form.name));
         UIR_TRY(uir_tokenizer_expect(p->tokens, "="));
         UIR_TRY(parse_form(p, &form.row));
+        if (uir_names_get(&p->form_names, form.name, strlen(form.name)) == UIR_NAMES_NONE)
+            UIR_TRY(put_name(p, &p->form_names, form.name, p->forms.count));
         return uir_vector_push(p->arena, &p->forms, form);
     }
     if (uir_tokenizer_accept(p->tokens, "space")) return parse_space(p);
     if (uir_tokenizer_accept(p->tokens, "legal")) return parse_legal(p);
-    if (p->is_chip && uir_tokenizer_accept(p->tokens, "without")) return parse_without(p);
+    if (p->common && uir_tokenizer_accept(p->tokens, "without")) return parse_without(p);
     return uir_tokenizer_error(p->tokens,
                                "expected what is said of a device: source, kinds, pipes, dtypes, form, space, "
                                "legal, device_barrier or a number%s",
-                               p->is_chip ? ", without, or '}'" : ", or a chip");
+                               p->common ? ", without, or '}'" : ", or a chip");
 }
 
 /* What readers of a device may rely on. */
@@ -534,21 +563,23 @@ static uir_status parse_chip(device_parser *common, uir_device_vector *devices, 
     device->chip = at.text;
     device->is_first_chip = devices->count == first;
     chip.device = device;
-    chip.is_chip = true;
+    chip.common = common;
+    chip.source_names = chip.dtype_names = chip.form_names = (uir_names){{0}, {0}};
     chip.legal.data = NULL;
-    chip.legal.count = chip.legal.capacity = chip.front = 0;
+    chip.legal.count = chip.legal.capacity = 0;
     const uir_legal_row *rows = like ? like->legal : common->legal.data;
     for (uint32_t i = 0; i < (like ? like->legal_count : common->legal.count); i++)
         UIR_TRY(uir_vector_push(chip.arena, &chip.legal, rows[i]));
     UIR_TRY(uir_tokenizer_expect(chip.tokens, "{"));
     while (!uir_tokenizer_accept(chip.tokens, "}")) UIR_TRY(parse_item(&chip));
-    device->legal = chip.legal.data;
-    device->legal_count = chip.legal.count;
+    for (uint32_t i = 0; i < chip.legal.count; i++) UIR_TRY(uir_vector_push(chip.arena, &chip.own, chip.legal.data[i]));
+    device->legal = chip.own.data;
+    device->legal_count = chip.own.count;
     UIR_TRY(check_device(&chip, &at));
     return uir_vector_push(common->arena, devices, device);
 }
 
-static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_device_vector *devices) {
+static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_names *names, uir_device_vector *devices) {
     device_parser p = {.tokens = tokens, .arena = arena};
     uint32_t first = devices->count;
     UIR_TRY_ALLOCATE(p.device, uir_arena_allocate(arena, sizeof *p.device));
@@ -556,12 +587,12 @@ static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_devi
     UIR_TRY(uir_tokenizer_expect(tokens, "device"));
     uir_token at = tokens->current;
     UIR_TRY(expect_new_name(&p, "a device", &p.device->name));
-    for (uint32_t i = 0; i < first; i++)
-        if (strcmp(devices->data[i]->name, p.device->name) == 0)
-            return uir_tokenizer_error_at(tokens, &at, "a device of this name is described already");
+    if (uir_names_get(names, p.device->name, strlen(p.device->name)) != UIR_NAMES_NONE)
+        return uir_tokenizer_error_at(tokens, &at, "a device of this name is described already");
     UIR_TRY(uir_tokenizer_expect(tokens, "{"));
     while (!uir_tokenizer_is(tokens, "chip")) UIR_TRY(parse_item(&p));
     while (uir_tokenizer_accept(tokens, "chip")) UIR_TRY(parse_chip(&p, devices, first));
+    if (devices->count > first) UIR_TRY(put_name(&p, names, p.device->name, first));
     return uir_tokenizer_expect(tokens, "}");
 }
 
@@ -572,8 +603,11 @@ uir_status uir_device_parse(const char *text, size_t length, const char *file, u
     if (length > UIR_DEVICE_MAX_TEXT_BYTES)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "a description has at most %u bytes",
                          UIR_DEVICE_MAX_TEXT_BYTES);
+    device_parser before = {.arena = arena};
+    uir_names names = {{0}, {0}}; /* of devices */
+    for (uint32_t i = 0; i < devices->count; i++) UIR_TRY(put_name(&before, &names, devices->data[i]->name, i));
     uir_tokenizer_init(&tokens, text, length, file, arena, diagnostics);
-    do UIR_TRY(parse_device(&tokens, arena, devices));
+    do UIR_TRY(parse_device(&tokens, arena, &names, devices));
     while (tokens.current.kind != UIR_TOKEN_END);
     return UIR_STATUS_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "base/datum.h"
 #include "base/dim.h"
+#include "base/fate.h"
 #include "base/progress.h"
 #include "ir/layout.h"
 
@@ -155,7 +156,7 @@ typedef struct uir_node_info {
     int since_version; /* ONNX ops: the schema version in force */
     uir_string name;   /* the ONNX node's name, kept through decomposition */
     uir_op origin;     /* primitive: the ONNX op it came from; else NONE */
-    uint32_t source;   /* primitive: which ONNX node it came from, alike for all that came from one; 0: not known */
+    uint32_t source;   /* which node of the file it is or came from: a number of ir/origins.h; 0: not known */
     const uir_value_id *inputs;
     uint32_t input_count;
     const uir_value_id *outputs;
@@ -164,7 +165,20 @@ typedef struct uir_node_info {
     uint32_t attribute_count;
     uir_graph_id graph;
     uint32_t line; /* of the module's file, when the node was read from a text; else 0 */
+    bool is_again; /* of a group's body: an earlier group computes it as well */
 } uir_node_info;
+
+/* A node of the model's file: see ir/origins.h. */
+typedef struct uir_origin {
+    uir_string name, op;
+    uint32_t into; /* who took it over, as noted last; 0: nobody */
+    uir_fate fate; /* as noted last; STANDS: nothing was */
+    bool is_met;   /* a rule was asked for it */
+    bool is_output;
+} uir_origin;
+typedef struct uir_origin_read {
+    uint32_t by, of;
+} uir_origin_read;
 
 typedef struct uir_graph_info {
     uir_string name;
@@ -173,6 +187,13 @@ typedef struct uir_graph_info {
     uir_vector(uir_value_id) outputs; /* may repeat a value, an input or a constant */
     uir_vector(uir_node_id) nodes;
 } uir_graph_info;
+
+/* What a file says of a value that a node makes; a dim of which it says nothing is none. */
+typedef struct uir_declaration {
+    uir_value_id value;
+    uir_type type;
+    bool varies; /* what follows it is made several times, and its shape is not always the same */
+} uir_declaration;
 
 typedef struct uir_module {
     uir_arena arena;
@@ -183,12 +204,15 @@ typedef struct uir_module {
     uir_vector(uir_graph_info) graphs; /* [0] unused */
     uir_vector(uir_node_info) nodes;   /* [0] unused */
     uir_vector(uir_value_info) values; /* [0] unused */
+    uir_vector(uir_declaration) declared; /* of a file's ops; in no text */
     uir_graph_id main;
     int opset;        /* of ai.onnx, as imported */
     const char *file; /* the text that it was read from; else NULL */
     /* Data that constants borrow (mapped files); closed with the module. */
     void (*release_storage)(void *storage);
     void *storage;
+    uir_vector(uir_origin) origins; /* [0] unused; empty: none are known */
+    uir_vector(uir_origin_read) origin_reads;
 } uir_module;
 
 uir_status uir_module_create(const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_module **out_module);

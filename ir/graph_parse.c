@@ -1,4 +1,5 @@
 /* Parsing a module. Builds what is written; whether that makes sense is the verifier's to say. */
+#include "ir/origins.h"
 #include "ir/graph_text.h"
 #include <math.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct parser {
     uir_strings sizes;
     uir_vector(uir_dim) size_of; /* by name */
     uint32_t depth;
+    uir_vector(uint32_t) origin_of; /* by name of a node: its origin; 0: none yet */
 } parser;
 
 static bool at_kind(const parser *p, uir_token_kind kind) {
@@ -559,6 +561,20 @@ static uir_status parse_operands(parser *p, value_list *operands) {
     return UIR_STATUS_OK;
 }
 
+/* A text does not say which primitives came from one node of the file: those of one name and one op. */
+static uir_status find_origin(parser *p, uir_node_info *node) {
+    const uir_strings *strings = &p->module->strings;
+    const char *op = uir_op_name(node->origin);
+    if (!uir_string_length(strings, node->name) || node->origin == UIR_OP_NONE) return UIR_STATUS_OK;
+    while (p->origin_of.count <= node->name.id) UIR_TRY(uir_vector_push(&p->arena, &p->origin_of, 0));
+    uint32_t *at = &p->origin_of.data[node->name.id];
+    if (!*at || strcmp(uir_string_text(strings, p->module->origins.data[*at].op), op) != 0)
+        UIR_TRY(uir_origins_add(p->module, uir_string_text(strings, node->name), op, UIR_FATE_STANDS, at));
+    node->source = *at;
+    uir_origins_meet(p->module, *at);
+    return UIR_STATUS_OK;
+}
+
 static uir_status parse_node(parser *p, uir_graph_id graph) {
     uir_node_info node = {.line = p->t.current.line};
     uir_node_id id;
@@ -570,6 +586,7 @@ static uir_status parse_node(parser *p, uir_graph_id graph) {
     uir_status status = parse_attributes(p, node.op, graph, &attributes);
     if (status == UIR_STATUS_OK && uir_tokenizer_accept(&p->t, "name")) status = parse_string(p, &node.name);
     if (status == UIR_STATUS_OK && uir_tokenizer_accept(&p->t, "from")) status = parse_onnx_name(p, &node.origin);
+    if (status == UIR_STATUS_OK) status = find_origin(p, &node);
     node.inputs = operands.data;
     node.input_count = operands.count;
     node.outputs = results.data;

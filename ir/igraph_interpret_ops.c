@@ -1,4 +1,4 @@
-/* One instruction of the iGraph's interpreter, element by element. The scalar functions here and in kernel_math.inc are
+/* One instruction of the iGraph's interpreter, element by element. The scalar functions here and in kernel_math*.inc are
  * the definition of every instruction's arithmetic. */
 #include "ir/igraph_machine.h"
 #include "ir/kernel_math.h"
@@ -37,7 +37,7 @@ static double narrow(scalar_type t, double v) {
     return uir_dtype_load_double(t.dtype, &storage, 0);
 }
 
-/* ---- floats. f64 has the arithmetic, f32 the transcendentals too ---- */
+/* ---- floats. f32 has all transcendentals, f64 those of kernel_math_f64.inc ---- */
 static double sign_of(double x) {
     return isnan(x) ? x : x > 0 ? 1 : x < 0 ? -1 : x;
 }
@@ -75,10 +75,23 @@ static bool float_unary(uir_iop_code code, bool is_double, double x, double *out
     case UIR_IOP_TRUNC:
         *out = trunc(x);
         return true;
-#define UIR_KERNEL_MATH(constant, name)                                                                                \
+    default:
+        break;
+    }
+    switch (is_double ? UIR_IOP_COUNT : (int)code) {
+#define UIR_KERNEL_MATH(constant, name, ulp)                                                                           \
     case UIR_IOP_##constant:                                                                                           \
         *out = (double)uir_math_##name(f);                                                                             \
-        return !is_double;
+        return true;
+#include "ir/kernel_math.def"
+    default:
+        break;
+    }
+    switch (is_double ? (int)code : UIR_IOP_COUNT) {
+#define UIR_KERNEL_MATH_LARGE_F64(constant, name, ulp)                                                                 \
+    case UIR_IOP_##constant:                                                                                           \
+        *out = uir_math_##name##_f64(x);                                                                               \
+        return true;
 #include "ir/kernel_math.def"
     default:
         return false;
@@ -111,6 +124,9 @@ static bool float_binary(uir_iop_code code, bool is_double, double a, double b, 
         return true;
     case UIR_IOP_MAXNUM:
         *out = b > a || isnan(a) ? b : a;
+        return true;
+    case UIR_IOP_POW:
+        *out = is_double ? uir_math_pow_f64(a, b) : (double)uir_math_pow(x, y);
         return true;
     default:
         return false;

@@ -61,27 +61,34 @@ static const char *visible_name(const void *user, uint32_t index) {
 
 /* The symbol that a visible name means; UINT32_MAX when none. */
 static uint32_t iparse_find(const uir_iparser *p, const char *name, size_t length) {
-    for (uint32_t i = p->visible.count; i-- > 0;) {
-        const char *other = visible_name(p, i);
-        if (strlen(other) == length && memcmp(other, name, length) == 0) return p->visible.data[i];
-    }
-    return UINT32_MAX;
+    uint32_t place = uir_names_get(&p->places, name, length);
+    return place == UIR_NAMES_NONE ? UINT32_MAX : p->visible.data[place];
 }
 
-static uir_status make_visible(uir_iparser *p, uint32_t symbol) {
+uir_status uir_iparse_show(uir_iparser *p, uint32_t symbol) {
+    const char *name = p->igraph->symbols.data[symbol].name;
+    size_t length = strlen(name);
+    UIR_TRY(uir_vector_reserve(p->scratch, &p->visible, 1));
+    UIR_TRY(uir_vector_push(p->scratch, &p->hidden, uir_names_get(&p->places, name, length)));
+    uir_status status = uir_names_put(&p->places, p->scratch, name, length, p->visible.count);
+    if (status != UIR_STATUS_OK) {
+        p->hidden.count--;
+        return status;
+    }
     return uir_vector_push(p->scratch, &p->visible, symbol);
+}
+
+void uir_iparse_hide(uir_iparser *p, uint32_t count) {
+    while (p->visible.count > count) {
+        const char *name = visible_name(p, --p->visible.count);
+        /* The name has a number already: nothing is allocated. */
+        (void)!uir_names_put(&p->places, p->scratch, name, strlen(name), p->hidden.data[--p->hidden.count]);
+    }
 }
 
 /* A name of the device that the kernel has used already. */
 static uint32_t find_device_symbol(const uir_iparser *p, const char *name, size_t length) {
-    const uir_igraph *g = p->igraph;
-    for (uint32_t i = 0; i < g->symbols.count; i++) {
-        const uir_isymbol *symbol = &g->symbols.data[i];
-        if (symbol->kind == UIR_ISYMBOL_DEVICE && strlen(symbol->name) == length &&
-            memcmp(symbol->name, name, length) == 0)
-            return i;
-    }
-    return UINT32_MAX;
+    return uir_names_get(&p->devices, name, length);
 }
 
 static uir_dim resolve(void *user, const char *name, size_t length) {
@@ -91,8 +98,9 @@ static uir_dim resolve(void *user, const char *name, size_t length) {
     if (symbol == UINT32_MAX && uir_igraph_device_value(p->igraph->device, name, length, &value)) {
         symbol = find_device_symbol(p, name, length);
         uir_dim definition = uir_dim_const(p->igraph->dims, value);
-        if (symbol == UINT32_MAX && uir_igraph_add_symbol(p->igraph, name, length, UIR_ISYMBOL_DEVICE, NULL, definition,
-                                                          &symbol) != UIR_STATUS_OK)
+        if (symbol == UINT32_MAX && (uir_igraph_add_symbol(p->igraph, name, length, UIR_ISYMBOL_DEVICE, NULL,
+                                                           definition, &symbol) != UIR_STATUS_OK ||
+                                     uir_names_put(&p->devices, p->scratch, name, length, symbol) != UIR_STATUS_OK))
             return UIR_DIM_NONE;
     }
     if (symbol != UINT32_MAX) return uir_igraph_symbol_dim(p->igraph, symbol);
@@ -128,7 +136,7 @@ static uir_status expect_new_name(uir_iparser *p, const char *what, uir_token *o
 static uir_status add_symbol(uir_iparser *p, const uir_token *name, uir_isymbol_kind kind,
                              const uir_symbol_facts *facts, uir_dim definition, uint32_t *out_symbol) {
     UIR_TRY(uir_igraph_add_symbol(p->igraph, name->text, name->length, kind, facts, definition, out_symbol));
-    return make_visible(p, *out_symbol);
+    return uir_iparse_show(p, *out_symbol);
 }
 
 /* ---- conditions ---- */
@@ -377,11 +385,11 @@ static uir_status parse_pointers(uir_iparser *p) {
         return uir_tokenizer_error_at(p->tokens, &names[0], "the size of %%%.*s overflows 64 bits",
                                       (int)names[0].length, names[0].text);
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < g->pointers.count; k++)
-            if (uir_iparse_token_is(&names[i], g->pointers.data[k].name, strlen(g->pointers.data[k].name)))
-                return uir_tokenizer_error_at(p->tokens, &names[i], "%%%s is declared twice", g->pointers.data[k].name);
+        uint32_t other = uir_names_get(&p->pointers, names[i].text, names[i].length), index = g->pointers.count;
+        if (other != UIR_NAMES_NONE)
+            return uir_tokenizer_error_at(p->tokens, &names[i], "%%%s is declared twice", g->pointers.data[other].name);
         UIR_TRY_ALLOCATE(pointer.name, uir_arena_copy_string(&g->arena, names[i].text, names[i].length));
-        uint32_t index = g->pointers.count;
+        UIR_TRY(uir_names_put(&p->pointers, p->scratch, names[i].text, names[i].length, index));
         if (options.by) UIR_TRY(uir_vector_push(p->scratch, &p->by, ((struct uir_iparse_by){index, options.loop})));
         if (options.over)
             UIR_TRY(uir_vector_push(p->scratch, &p->over, ((struct uir_iparse_by){index, options.place})));
@@ -419,27 +427,25 @@ static uir_status parse_header(uir_iparser *p) {
 static uir_status parse_block(uir_iparser *p, uint32_t *out_first);
 
 static bool has_named_ends(const uir_iparser *p, const uir_token *name) {
-    for (uint32_t i = 0; i < p->ends.count; i++)
-        if (uir_iparse_token_is(name, p->ends.data[i].text, p->ends.data[i].length)) return true;
-    return false;
+    return uir_names_get(&p->ends, name->text, name->length) != UIR_NAMES_NONE;
 }
 
 static uir_status parse_loop(uir_iparser *p, uir_iitem *item) {
     uir_token name;
     uir_igraph *g = p->igraph;
     UIR_TRY(expect_new_name(p, "a loop", &name));
-    for (uint32_t i = 0; i < g->symbols.count; i++)
-        if (g->symbols.data[i].kind == UIR_ISYMBOL_LOOP &&
-            uir_iparse_token_is(&name, g->symbols.data[i].name, strlen(g->symbols.data[i].name)))
-            return uir_tokenizer_error_at(p->tokens, &name,
-                                          "another loop is called '%s'; names of loops are unique in a kernel",
-                                          g->symbols.data[i].name);
+    uint32_t other = uir_names_get(&p->loops, name.text, name.length);
+    if (other != UIR_NAMES_NONE)
+        return uir_tokenizer_error_at(p->tokens, &name,
+                                      "another loop is called '%s'; names of loops are unique in a kernel",
+                                      g->symbols.data[other].name);
     UIR_TRY(uir_tokenizer_expect(p->tokens, ":"));
     UIR_TRY(uir_iparse_dim(p, &item->extent));
     item->named_ends = has_named_ends(p, &name);
     uir_symbol_facts facts = UIR_SYMBOL_FACTS_SIZE;
     facts.bound = item->named_ends ? uir_dim_max(g->dims, uir_dim_const(g->dims, 1), item->extent) : item->extent;
     UIR_TRY(add_symbol(p, &name, UIR_ISYMBOL_LOOP, &facts, item->extent, &item->symbol));
+    UIR_TRY(uir_names_put(&p->loops, p->scratch, name.text, name.length, item->symbol));
     UIR_TRY(iparse_when(p, &item->guard));
     return parse_block(p, &item->first_child);
 }
@@ -528,7 +534,7 @@ static uir_status parse_items(uir_iparser *p, uint32_t *out_first) {
         UIR_TRY(uir_vector_push(&g->arena, &g->items, item));
         uint32_t known = p->visible.count;
         UIR_TRY(parse_item(p, &item));
-        if (item.kind == UIR_IITEM_LOOP) p->visible.count = known; /* its index is known in its body alone */
+        if (item.kind == UIR_IITEM_LOOP) uir_iparse_hide(p, known); /* its index is known in its body alone */
         g->items.data[at] = item;
         if (previous == UINT32_MAX)
             *out_first = at;
@@ -536,7 +542,7 @@ static uir_status parse_items(uir_iparser *p, uint32_t *out_first) {
             g->items.data[previous].next = at;
         previous = at;
     }
-    p->visible.count = visible;
+    uir_iparse_hide(p, visible);
     p->depth--;
     return UIR_STATUS_OK;
 }
@@ -598,7 +604,7 @@ static uir_status parse_body(uir_iparser *p, uir_iphase *phase) {
                            &body->unit_symbol));
     }
     UIR_TRY(parse_block(p, &body->first_item));
-    p->visible.count = visible;
+    uir_iparse_hide(p, visible);
     return UIR_STATUS_OK;
 }
 
@@ -616,7 +622,7 @@ static uir_status parse_phase(uir_iparser *p) {
         UIR_TRY(parse_items(p, &phase.bodies[0].first_item));
     }
     UIR_TRY(uir_tokenizer_expect(p->tokens, "}"));
-    p->visible.count = visible;
+    uir_iparse_hide(p, visible);
     return uir_vector_push(&p->igraph->arena, &p->igraph->phases, phase);
 }
 
@@ -633,10 +639,7 @@ static uir_status find_named_ends(uir_iparser *p) {
             continue;
         }
         if (!uir_tokenizer_accept(&ahead, "(") || ahead.current.kind != UIR_TOKEN_NAME) continue;
-        bool known = has_named_ends(p, &ahead.current);
-        if (!known)
-            UIR_TRY(uir_vector_push(p->scratch, &p->ends,
-                                    ((struct uir_iparse_name){ahead.current.text, ahead.current.length})));
+        UIR_TRY(uir_names_put(&p->ends, p->scratch, ahead.current.text, ahead.current.length, 0));
     }
     return UIR_STATUS_OK;
 }
@@ -646,10 +649,7 @@ static uir_status resolve_buffers(uir_iparser *p) {
     for (uint32_t i = 0; i < p->by.count; i++) {
         uir_ipointer *pointer = &g->pointers.data[p->by.data[i].pointer];
         const uir_token *name = &p->by.data[i].name;
-        for (uint32_t s = 0; s < g->symbols.count; s++)
-            if (g->symbols.data[s].kind == UIR_ISYMBOL_LOOP &&
-                uir_iparse_token_is(name, g->symbols.data[s].name, strlen(g->symbols.data[s].name)))
-                pointer->by_loop = s;
+        pointer->by_loop = uir_names_get(&p->loops, name->text, name->length);
         if (pointer->by_loop == UINT32_MAX)
             return uir_tokenizer_error_at(p->tokens, name, "no loop is called '%.*s'", (int)name->length, name->text);
     }
@@ -661,8 +661,7 @@ static uir_status resolve_places(uir_iparser *p) {
     for (uint32_t i = 0; i < p->over.count; i++) {
         const uir_token *name = &p->over.data[i].name;
         uint32_t *over = &g->pointers.data[p->over.data[i].pointer].over;
-        for (uint32_t k = 0; k < g->pointers.count; k++)
-            if (uir_iparse_token_is(name, g->pointers.data[k].name, strlen(g->pointers.data[k].name))) *over = k;
+        *over = uir_names_get(&p->pointers, name->text, name->length);
         if (*over == UINT32_MAX)
             return uir_tokenizer_error_at(p->tokens, name, "no pointer is called '%%%.*s'", (int)name->length,
                                           name->text);

@@ -5,6 +5,7 @@
 #ifndef UIR_IR_IGRAPH_PARSE_H
 #define UIR_IR_IGRAPH_PARSE_H
 
+#include "base/intern.h"
 #include "ir/igraph.h"
 
 typedef struct uir_iparser {
@@ -12,11 +13,11 @@ typedef struct uir_iparser {
     uir_tokenizer *tokens;
     uir_diagnostics *diagnostics;
     uir_arena *scratch;
-    uir_vector(uint32_t) visible; /* symbols that names may mean, innermost last */
-    uir_vector(struct uir_iparse_name {
-        const char *text;
-        size_t length;
-    }) ends; /* loops named by first() or last() */
+    uir_vector(uint32_t) visible;       /* symbols that names may mean, innermost last */
+    uir_vector(uint32_t) hidden;        /* of each of these, the place of the one of its name that it hides */
+    uir_names places;                   /* the last visible of a name, by its place */
+    uir_names devices, loops, pointers; /* symbols of the device, loops of the kernel, pointers, by their index */
+    uir_names ends;                     /* loops named by first() or last() */
     uir_vector(struct uir_iparse_by {
         uint32_t pointer;
         uir_token name;
@@ -26,6 +27,9 @@ typedef struct uir_iparser {
     uint32_t depth;
 } uir_iparser;
 
+uir_status uir_iparse_show(uir_iparser *p, uint32_t symbol);
+/* Only the first `count` symbols are visible from here on. */
+void uir_iparse_hide(uir_iparser *p, uint32_t count);
 /* Parses a dim expression at the current token over the visible names; an unknown name gets a suggestion. */
 uir_status uir_iparse_dim(uir_iparser *p, uir_dim *out_dim);
 /* At a PERCENT token: the pointer of that name, consumed; an unknown one is reported with the nearest. */

@@ -12,9 +12,8 @@ uir_status uir_iparse_pointer(uir_iparser *p, uint32_t *out_pointer) {
     const uir_token *token = &p->tokens->current;
     const uir_igraph *g = p->igraph;
     if (token->kind != UIR_TOKEN_PERCENT) return uir_tokenizer_error(p->tokens, "expected a pointer, %%name");
-    for (uint32_t i = 0; i < g->pointers.count; i++) {
-        if (!uir_iparse_token_is(token, g->pointers.data[i].name, strlen(g->pointers.data[i].name))) continue;
-        *out_pointer = i;
+    *out_pointer = uir_names_get(&p->pointers, token->text, token->length);
+    if (*out_pointer != UIR_NAMES_NONE) {
         uir_tokenizer_advance(p->tokens);
         return UIR_STATUS_OK;
     }
@@ -83,7 +82,8 @@ static uir_status parse_axes(uir_iparser *p, uir_islice *slice) {
 static uir_status parse_window(uir_iparser *p, uir_islice *slice, uir_tokenizer *axes_at, uint32_t rank) {
     uir_tokenizer coordinates_at = *p->tokens;
     slice->window = true;
-    UIR_TRY_ALLOCATE(slice->axes, uir_arena_allocate_array(&p->igraph->arena, UIR_IGRAPH_MAX_RANK, sizeof *slice->axes));
+    UIR_TRY_ALLOCATE(slice->axes,
+                     uir_arena_allocate_array(&p->igraph->arena, UIR_IGRAPH_MAX_RANK, sizeof *slice->axes));
     *p->tokens = *axes_at;
     p->tokens->diagnostics = p->diagnostics;
     UIR_TRY(uir_tokenizer_expect(p->tokens, ";"));
@@ -93,8 +93,7 @@ static uir_status parse_window(uir_iparser *p, uir_islice *slice, uir_tokenizer 
 
     *p->tokens = coordinates_at;
     uint32_t visible = p->visible.count;
-    for (uint32_t a = 0; a < slice->axis_count; a++)
-        UIR_TRY(uir_vector_push(p->scratch, &p->visible, slice->axes[a].symbol));
+    for (uint32_t a = 0; a < slice->axis_count; a++) UIR_TRY(uir_iparse_show(p, slice->axes[a].symbol));
     for (uint32_t d = 0; d < rank; d++) {
         if (d) UIR_TRY(uir_tokenizer_expect(p->tokens, ","));
         UIR_TRY(uir_iparse_dim(p, &slice->starts[d]));
@@ -102,7 +101,7 @@ static uir_status parse_window(uir_iparser *p, uir_islice *slice, uir_tokenizer 
     if (!uir_tokenizer_is(p->tokens, ";"))
         return uir_tokenizer_error(p->tokens, "%%%s has %u dims: expected ';' after as many coordinates",
                                    p->igraph->pointers.data[slice->pointer].name, rank);
-    p->visible.count = visible;
+    uir_iparse_hide(p, visible);
     *p->tokens = after;
     return UIR_STATUS_OK;
 }

@@ -26,6 +26,7 @@
 #define MEMORY_LIMIT  ((size_t)256 << 20)
 #define EFFORT_STEP   64 /* of a step of work */
 #define TOLERANCE     1e-9
+#define ROUNDING      2e-10 /* of a weight, which many roundings made; what it is taken for is checked exactly */
 
 __extension__ typedef __int128 wide;
 
@@ -48,6 +49,7 @@ typedef struct uir_prover_room {
     double scale[MAX_COLUMNS]; /* of the columns in the table */
     bool full;
     bool wide, omitted; /* large bounds are taken; some were left out */
+    bool missed;        /* some assumptions were taken for what is inside a quotient alone */
     uint64_t random;
     int64_t values[MAX_VARIABLES]; /* of a trial point */
     uint8_t state[MAX_VARIABLES];
@@ -166,11 +168,18 @@ static bool touches(const uir_terms *t, const prover *p, uir_term term) {
     return node->count > 0 && node->monomials[0].degree == 0 && node->count == 1;
 }
 
-static void collect(uir_terms *t, prover *p, uir_term negated, bool wide) {
+/* Is a variable that is included inside a quotient, a min or a max of the term? */
+static bool touches_deep(const uir_terms *t, const prover *p, uir_term term) {
+    for (uint32_t i = 0; i < p->variable_count; i++)
+        if (uir_term_mentions(t, term, p->variables[i])) return true;
+    return false;
+}
+
+static void collect(uir_terms *t, prover *p, uir_term negated, bool wide, bool deep) {
     bool taken[MAX_ASSUMED] = {false};
     p->row_count = p->column_count = p->variable_count = 0;
     p->column_start[0] = 0;
-    p->full = p->omitted = false;
+    p->full = p->omitted = p->missed = false;
     p->wide = wide;
     p->assumed = 1;
     memset(p->row_table, 0, sizeof p->row_table);
@@ -194,7 +203,11 @@ static void collect(uir_terms *t, prover *p, uir_term negated, bool wide) {
         again = 0;
         for (uint32_t i = 0; i < t->assumptions.count && i < MAX_ASSUMED; i++) {
             uir_term assumption = t->assumptions.data[i];
-            if (taken[i] || !touches(t, p, assumption)) continue;
+            if (taken[i]) continue;
+            if (!touches(t, p, assumption)) {
+                if (!deep || !touches_deep(t, p, assumption)) continue;
+                p->missed = true;
+            }
             taken[i] = true;
             again = 1;
             p->assumed = (p->assumed ^ assumption) * 0x9e3779b97f4a7c15u;
@@ -423,7 +436,7 @@ static bool certify_scaled(const prover *p, const double *weights, double scale)
     for (uint32_t r = 0; r < p->row_count; r++) {
         if (p->basis[r] == UINT32_MAX || weights[r] == 0) continue;
         double scaled = weights[r] * scale, whole = nearbyint(scaled);
-        if (fabs(scaled - whole) > 1e-5 || whole < 0 || whole > 1e12) return false;
+        if (fabs(scaled - whole) > 1e-5 + ROUNDING * scaled || whole < 0 || whole > 1e12) return false;
         for (uint32_t i = p->column_start[p->basis[r]]; i < p->column_start[p->basis[r] + 1]; i++)
             totals[p->entries[i].row] += (wide)p->entries[i].coefficient * (int64_t)whole;
     }
@@ -439,7 +452,7 @@ static int64_t find_denominator(double x) {
     double rest = x;
     while (denominator <= MAX_SCALE) {
         double off = x * (double)denominator;
-        if (fabs(off - nearbyint(off)) < 1e-6) return denominator;
+        if (fabs(off - nearbyint(off)) < 1e-6 + ROUNDING * off) return denominator;
         double fraction = rest - floor(rest);
         if (fraction < 1e-9) return 0;
         rest = 1 / fraction;
@@ -660,17 +673,20 @@ static struct uir_proof_memo *find_memo(uir_terms *t, uir_term goal, uint64_t *o
 static bool refute_by_cases(uir_terms *t, uir_term negated, uint32_t splits) {
     uir_term_spend(t, 0);
     if (t->exhausted) return false;
-    collect(t, t->room, negated, true);
+    collect(t, t->room, negated, true, true);
     uint64_t key;
     struct uir_proof_memo *memo = find_memo(t, negated, &key);
     if (memo->key == key && memo->goal == negated) return memo->proved;
     uir_term one, other;
     bool proved = false;
     if (!has_counterexample(t, t->room)) {
-        collect(t, t->room, negated, false);
-        proved = refute(t);
-        if (!proved && t->room->omitted) {
-            collect(t, t->room, negated, true);
+        /* Few facts at first: of more a combination is harder to find. */
+        bool missed = t->room->missed;
+        for (int deep = 0; deep <= missed && !proved; deep++) {
+            collect(t, t->room, negated, false, deep);
+            proved = refute(t);
+            if (proved || !t->room->omitted) continue;
+            collect(t, t->room, negated, true, deep);
             proved = refute(t);
         }
         if (!proved && splits > 0 && find_split(t, &one, &other)) {
@@ -743,7 +759,7 @@ bool uir_term_prove_unreachable(uir_terms *t) {
         t->assumptions.data[goal] = one;
         t->assumptions.data[t->assumptions.count++] = last;
         for (uint32_t i = 0; i < goal && i < MAX_ASSUMED; i++)
-            reached[i] = reached[i] || touches(t, t->room, t->assumptions.data[i]);
+            reached[i] = reached[i] || touches_deep(t, t->room, t->assumptions.data[i]);
     }
     return proved;
 }

@@ -387,8 +387,18 @@ static uir_term pull_out(uir_terms *t, uir_term *a, uir_term b) {
     return whole;
 }
 
+/* Whole numbers around the quotient as it was asked for: what was taken out of it knows its parts' ranges alone. */
+static void bound_quotient(uir_terms *t, uir_term quotient, uint32_t variable, int64_t low, int64_t high) {
+    int64_t min, max;
+    uir_term_bounds(t, quotient, &min, &max);
+    if (low > min && low > INT64_MIN / 2)
+        uir_term_add_axiom(t, variable, uir_term_sub(t, quotient, uir_term_const(t, low)));
+    if (high < max && high < INT64_MAX / 2)
+        uir_term_add_axiom(t, variable, uir_term_sub(t, uir_term_const(t, high), quotient));
+}
+
 uir_term uir_term_floordiv(uir_terms *t, uir_term a, uir_term b) {
-    int64_t divisor, a_min, a_max, b_min, b_max;
+    int64_t divisor, a_min, a_max, b_min, b_max, low, high;
     if (!a || !b) return UIR_TERM_UNKNOWN;
     uir_term_bounds(t, b, &b_min, &b_max);
     if (b_min < 1) {
@@ -396,6 +406,9 @@ uir_term uir_term_floordiv(uir_terms *t, uir_term a, uir_term b) {
         return find_or_add(t, UIR_VARIABLE_FLOORDIV, a, b);
     }
     if (uir_term_is_const(t, b, &divisor) && divisor == 1) return a;
+    uir_term_bounds(t, a, &a_min, &a_max);
+    low = floor_bound(a_min, a_min < 0 ? b_min : b_max);
+    high = floor_bound(a_max, a_max < 0 ? b_max : b_min);
     uir_term whole = pull_out(t, &a, b);
     if (!whole || !a) return UIR_TERM_UNKNOWN;
     uir_term_bounds(t, a, &a_min, &a_max);
@@ -403,7 +416,10 @@ uir_term uir_term_floordiv(uir_terms *t, uir_term a, uir_term b) {
     if (a_min >= -b_min && a_max < 0) return uir_term_sub(t, whole, uir_term_const(t, 1));
     if (!reduce_fraction(t, &a, &b)) return UIR_TERM_UNKNOWN;
     if (uir_term_is_const(t, b, &divisor) && divisor == 1) return uir_term_add(t, whole, a);
-    return uir_term_add(t, whole, find_or_add(t, UIR_VARIABLE_FLOORDIV, a, b));
+    uint32_t known = t->variables.count;
+    uir_term rest = find_or_add(t, UIR_VARIABLE_FLOORDIV, a, b), quotient = uir_term_add(t, whole, rest);
+    if (t->variables.count > known && quotient) bound_quotient(t, quotient, known, low, high);
+    return quotient;
 }
 
 static uir_term extremum(uir_terms *t, uir_variable_kind kind, uir_term a, uir_term b) {

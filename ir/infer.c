@@ -306,6 +306,9 @@ uir_status uir_infer_bind_dims(uir_inference *inference) {
 
 uir_status uir_infer_check_sizes(uir_inference *inference) {
     const uir_dim *ignored;
+    uir_relation relation;
+    const char *text = uir_node_string(inference->module, inference->node, "relation", NULL);
+    if (text && !uir_relation_find(text, &relation)) return uir_infer_fail(inference, "relation is '%.16s'", text);
     UIR_TRY(uir_infer_dims(inference, "left", 1, &ignored));
     return uir_infer_dims(inference, "right", 1, &ignored);
 }

@@ -42,6 +42,20 @@ uir_status uir_interpret_check_sizes(uir_call *call) {
     return UIR_STATUS_OK;
 }
 
+/* A group that its kernel runs: what each node of its body demands, since no kernel asks. */
+static uir_status check_body(const uir_call *group) {
+    const uir_attribute *body = uir_node_find_attribute(group->module, group->node, "body");
+    const uir_graph_info *graph = body ? uir_graph_get(group->module, body->value.graph) : NULL;
+    for (uint32_t n = 0; graph && n < graph->nodes.count; n++) {
+        uir_call inner = *group;
+        inner.node_id = graph->nodes.data[n];
+        inner.node = uir_node_get(group->module, inner.node_id);
+        UIR_TRY(uir_demands_of(inner.module, inner.node, check_demand, &inner));
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_call_check_demands(uir_call *call) {
+    if (call->node->op == UIR_OP_GROUP && call->interpreter->options.run_group) return check_body(call);
     return uir_demands_of(call->module, call->node, check_demand, call);
 }

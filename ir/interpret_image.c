@@ -1,5 +1,6 @@
 /* Encoded pictures. */
 #include "image/decode.h"
+#include "image/full/all.h"
 #include "ir/interpret.h"
 
 #include <string.h>
@@ -12,8 +13,10 @@ uir_status uir_interpret_image_decode(uir_call *call) {
     const uir_tensor *a = uir_call_tensor(call, 0);
     uir_pixels pixels;
     const char *problem;
-    const uir_image_options options = {
-        .format = uir_node_string(call->module, call->node, "format", "RGB"), .stops = stops, .user = call};
+    const uir_image_options options = {.format = uir_node_string(call->module, call->node, "format", "RGB"),
+                                       .stops = stops,
+                                       .user = call,
+                                       .extras = &uir_image_all};
     uir_status status = uir_image_decode(call->allocator, a->data, a->byte_size, &options, &pixels, &problem);
     if (status == UIR_STATUS_CANCELLED) return status;
     if (status != UIR_STATUS_OK) return uir_call_fail(call, status, "%s", problem);

@@ -26,6 +26,7 @@ typedef struct classifier {
     uint32_t block, init, update, finish; /* statements; NONE */
     uint32_t tensor;                      /* of the sums */
     uint32_t reduced;                     /* iteration variables */
+    uint32_t deep;                        /* of these, those of more than one step: both factors must have them */
     bool said;                            /* to be a contraction */
     uint32_t most;                        /* expressions that the function may have */
     term terms[MOST_TERMS];
@@ -204,12 +205,20 @@ static bool has_columns(const classifier *c, uint32_t terms) {
     return false;
 }
 
+/* A factor that is the same along a summed axis has no tiles of that depth: its image's or its weights' own loops give
+ * them to a convolution, nothing does to a product of matrices. */
+static bool sums_both(const classifier *c, parting p) {
+    return uir_loop_is_used_as(c->f, c->block, UIR_LOOP_USE_CONVOLUTION) ||
+           !(c->deep & ~(iters_of(c, p.first) & iters_of(c, p.second)));
+}
+
 /* Rows, columns and depth: some axis that the first factor alone has, one of the second alone, one that is summed. A
  * matrix times a vector is one where the matrix lies in columns; else it is read once, as it lies, and summed row by
  * row, as dots are. */
 static bool is_contraction(const classifier *c, parting p) {
     uint32_t first = iters_of(c, p.first), second = iters_of(c, p.second);
     uint32_t rows = first & ~second & ~c->reduced, columns = second & ~first & ~c->reduced;
+    if (!sums_both(c, p)) return false;
     if (!c->said && !(first & second & c->reduced)) return false;
     return rows && columns ? true : rows ? has_columns(c, p.first) : columns && has_columns(c, p.second);
 }
@@ -387,7 +396,12 @@ static uir_status find_multiplied(classifier *c, const uir_device *device, bool 
 
 static void note_reduced(classifier *c) {
     const uir_loop_statement *block = STATEMENT(c->f, c->block);
-    for (uint32_t i = 0; i < block->iter_count; i++) c->reduced |= (uint32_t)block->iters[i].reduce << i;
+    int64_t extent;
+    for (uint32_t i = 0; i < block->iter_count; i++) {
+        bool one = uir_dim_is_const(c->f->dims, block->iters[i].extent, &extent) && extent == 1;
+        c->reduced |= (uint32_t)block->iters[i].reduce << i;
+        c->deep |= (uint32_t)(block->iters[i].reduce && !one) << i;
+    }
 }
 
 /* UNSUPPORTED: it is none. */
@@ -424,6 +438,7 @@ static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_device *
     if (status == UIR_STATUS_OK && only && c.count == 2 && c.reduced &&
         !uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONVOLUTION))
         is &= is_contraction(&c, (parting){1, 2});
+    if (status == UIR_STATUS_OK && c.count == 2) is &= sums_both(&c, (parting){1, 2});
     if (!is) STATEMENT(f, id)->uses = 0;
     return status == UIR_STATUS_UNSUPPORTED ? UIR_STATUS_OK : status;
 }

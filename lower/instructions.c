@@ -334,20 +334,22 @@ static uint32_t lanes_of(const uir_kernel *k, const uint32_t *operands, uint32_t
     return lanes;
 }
 
-/* Small whole exponents and roots are products; the double is exact for them. */
+/* Small whole exponents are products. */
 static bool power_of_number(uir_kernel *k, uint32_t base, double exponent, uint32_t *out_value) {
     uir_dtype dtype = k->values.data[base].dtype;
     if (exponent == 0.5 || exponent == -0.5) return false; /* of -inf and -0 a root says something else */
-    if (exponent != trunc(exponent) || fabs(exponent) > 8 || exponent == 0 || !uir_dtype_is_float(dtype)) return false;
+    if (exponent != trunc(exponent) || exponent > 8 || exponent < -4 || exponent == 0 || !uir_dtype_is_float(dtype))
+        return false;
     uint32_t n = (uint32_t)fabs(exponent), power = base, result = UIR_LOWER_NONE;
+    /* Inverted first: the power of the base may be too small or too large for an inverse. */
+    if (exponent < 0)
+        power = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){kernel_number(k, dtype, 1), base}, 2);
     for (; n; n >>= 1) {
         if (n & 1)
             result = result == UIR_LOWER_NONE ? power
                                               : uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){result, power}, 2);
         if (n > 1) power = uir_kernel_call(k, UIR_OP_MUL, dtype, (uint32_t[]){power, power}, 2);
     }
-    if (exponent < 0)
-        result = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){kernel_number(k, dtype, 1), result}, 2);
     *out_value = result;
     return true;
 }

@@ -203,6 +203,14 @@ typedef struct covering {
     uir_islice *box, *inside;
 } covering;
 
+/* Of no lanes there is no element either, where steps between them would say less than none. */
+static uir_dim none_at_least(uir_dims *dims, uir_dim count) {
+    int64_t least, most;
+    if (!count.id) return count;
+    uir_dim_bounds(dims, count, &least, &most);
+    return least < 0 ? uir_dim_max(dims, count, uir_dim_const(dims, 0)) : count;
+}
+
 static bool cover_window(uir_kernel *k, const uir_islice *slice, bool written, covering *out) {
     seen_lanes lanes;
     uir_dims *dims = k->dims;
@@ -233,6 +241,8 @@ static bool cover_window(uir_kernel *k, const uir_islice *slice, bool written, c
             count = uir_dim_add(dims, count, uir_dim_mul(dims, steps, far));
             extent = uir_dim_add(dims, extent, uir_dim_mul(dims, steps, most));
         }
+        extent = none_at_least(dims, extent);
+        count = none_at_least(dims, count);
         out->cover->extents[d] = extent;
         out->cover->counts[d] = count;
         out->box->starts[d] = low;

@@ -48,8 +48,10 @@ static uint32_t *find(questions *known, uint64_t hash, const uint32_t *words, ui
 
 static uir_status make_room(uir_schedule *s, questions *known) {
     if (known->size && 2 * (known->entries.count + 1) <= known->size) return UIR_STATUS_OK;
-    known->size = known->size ? 2 * known->size : FIRST_SIZE;
-    UIR_TRY_ALLOCATE(known->table, uir_arena_allocate_array(&s->arena, known->size, sizeof *known->table));
+    uint32_t *table, size = known->size ? 2 * known->size : FIRST_SIZE;
+    UIR_TRY_ALLOCATE(table, uir_arena_allocate_array(&s->arena, size, sizeof *table));
+    known->table = table; /* only now: without it, what was known is still found */
+    known->size = size;
     for (uint32_t i = 0; i < known->entries.count; i++) {
         const question *q = &known->entries.data[i];
         *find(known, q->hash, q->words, q->word_count) = i + 1;

@@ -3,6 +3,7 @@
 
 #include "base/intern.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct section_row {
@@ -33,10 +34,10 @@ static uint64_t get(const unsigned char *from, int size) {
 
 /* Of the header up to the hash and of the table. */
 static uint64_t hash_head(const unsigned char *header, const unsigned char *table, uint32_t count) {
-    unsigned char bytes[24 + UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE];
-    memcpy(bytes, header, 24);
-    memcpy(bytes + 24, table, (size_t)count * UIR_PACKAGE_SECTION_SIZE);
-    return uir_package_hash(bytes, 24 + (size_t)count * UIR_PACKAGE_SECTION_SIZE);
+    unsigned char bytes[UIR_PACKAGE_HASHED_SIZE + UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE];
+    memcpy(bytes, header, UIR_PACKAGE_HASHED_SIZE);
+    memcpy(bytes + UIR_PACKAGE_HASHED_SIZE, table, (size_t)count * UIR_PACKAGE_SECTION_SIZE);
+    return uir_package_hash(bytes, UIR_PACKAGE_HASHED_SIZE + (size_t)count * UIR_PACKAGE_SECTION_SIZE);
 }
 
 static uint64_t align_up(uint64_t value, uint64_t alignment) {
@@ -130,7 +131,8 @@ uir_status uir_package_writer_end(uir_package_writer *w) {
     put(head + 8, UIR_PACKAGE_VERSION, 4);
     put(head + 12, w->count, 4);
     put(head + 16, w->at, 8);
-    put(head + 24, hash_head(head, table, w->count), 8);
+    put(head + UIR_PACKAGE_MAKER_AT, UIR_VERSION_NUMBER, 4);
+    put(head + UIR_PACKAGE_HASHED_SIZE, hash_head(head, table, w->count), 8);
     return w->sink->patch(w->sink->user, head, UIR_PACKAGE_HEADER_SIZE + (size_t)w->count * UIR_PACKAGE_SECTION_SIZE);
 }
 
@@ -175,21 +177,35 @@ static uir_status read_section(const unsigned char *base, size_t size, const uns
     return UIR_STATUS_OK;
 }
 
+const char *uir_package_describe_maker(const void *bytes, char *buffer, size_t capacity) {
+    const unsigned char *base = bytes;
+    uint64_t maker = get(base + UIR_PACKAGE_MAKER_AT, 4);
+    if (get(base + 8, 4) < UIR_PACKAGE_MAKER_SINCE)
+        snprintf(buffer, capacity, "an older uir");
+    else
+        snprintf(buffer, capacity, "uir %u.%u.%u", (unsigned)(maker / 1000000), (unsigned)(maker / 1000 % 1000),
+                 (unsigned)(maker % 1000));
+    return buffer;
+}
+
 uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,
                             uir_package_section *out_sections, uint32_t *out_count) {
     const unsigned char *base = bytes;
+    char maker[40];
     if (size < UIR_PACKAGE_HEADER_SIZE || memcmp(base, UIR_PACKAGE_MAGIC, 8))
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are no package");
     uint64_t version = get(base + 8, 4), count = get(base + 12, 4), total = get(base + 16, 8);
     if (version != UIR_PACKAGE_VERSION)
-        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL, "compile the model with this version",
-                              "a package of version %u; this build reads version %d", (unsigned)version,
-                              UIR_PACKAGE_VERSION);
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                              "pack the model again with this uir, or run the package with the one that made it",
+                              "a package of version %u, made by %s; this is uir %d.%d.%d, which reads version %d",
+                              (unsigned)version, uir_package_describe_maker(base, maker, sizeof maker),
+                              UIR_VERSION_MAJOR, UIR_VERSION_MINOR, UIR_VERSION_PATCH, UIR_PACKAGE_VERSION);
     if (total != size) return refuse(diagnostics, "its size is not the one it states");
     if (count > UIR_PACKAGE_MAX_SECTIONS || UIR_PACKAGE_HEADER_SIZE + count * UIR_PACKAGE_SECTION_SIZE > size)
         return refuse(diagnostics, "its table of sections is cut off");
     const unsigned char *table = base + UIR_PACKAGE_HEADER_SIZE;
-    if (hash_head(base, table, (uint32_t)count) != get(base + 24, 8))
+    if (hash_head(base, table, (uint32_t)count) != get(base + UIR_PACKAGE_HASHED_SIZE, 8))
         return refuse(diagnostics, "the hash of its table of sections does not match");
     uint64_t at = UIR_PACKAGE_HEADER_SIZE + count * UIR_PACKAGE_SECTION_SIZE;
     for (uint32_t i = 0; i < count; i++)

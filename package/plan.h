@@ -12,6 +12,7 @@
 
 #include "base/dim.h"
 #include "base/dtype.h"
+#include "base/fate.h"
 
 #define UIR_PLAN_NONE UINT32_MAX
 enum {
@@ -175,6 +176,9 @@ typedef struct uir_plan_step {
     uint32_t first_attribute, attribute_count;
     uint32_t node, op; /* texts: what it came from */
     uint32_t remark;   /* text: what was joined in it, or why no kernel computes it; for people */
+    /* Nodes of the model's file that it stands for, the one that most of its work is for first: twice the node's
+     * number, and 1 where a step before it computes the node as well. */
+    uir_plan_list nodes;
 } uir_plan_step;
 /* Block 0 is the plan itself; the others are bodies. A loop's block has inputs iteration, condition, carried and
  * outputs condition, carried, scanned; a branch has outputs only. */
@@ -238,6 +242,17 @@ typedef struct uir_plan_metadata {
     uint32_t key, value; /* texts */
 } uir_plan_metadata;
 
+/* A node of the model's file, those of bodies and of functions' calls too. Names are long and begin alike, so that each
+ * is two texts, one behind the other. */
+typedef struct uir_plan_node {
+    uint32_t place, name, op; /* texts */
+    /* A uir_fate, STANDS: steps have it; and UIR_PLAN_FATES times the number, from 1, of the node that took it over, of
+     * one that no step has; 0: none did. */
+    uint32_t became;
+} uir_plan_node;
+enum { UIR_PLAN_FATES = 8 };
+_Static_assert((int)UIR_FATE_COUNT <= (int)UIR_PLAN_FATES, "each fate has a number");
+
 /* The tables in file order: UIR_PLAN_TABLE(record type, field of the plan). */
 #define UIR_PLAN_TABLES(UIR_PLAN_TABLE)                                                                                \
     UIR_PLAN_TABLE(uir_plan_text, texts)                                                                               \
@@ -262,7 +277,8 @@ typedef struct uir_plan_metadata {
     UIR_PLAN_TABLE(uir_plan_phase, phases)                                                                             \
     UIR_PLAN_TABLE(uir_plan_check, checks)                                                                             \
     UIR_PLAN_TABLE(uir_plan_native, natives)                                                                           \
-    UIR_PLAN_TABLE(uir_plan_metadata, metadata)
+    UIR_PLAN_TABLE(uir_plan_metadata, metadata)                                                                        \
+    UIR_PLAN_TABLE(uir_plan_node, nodes)
 
 /* The fields of each record in file order. W: a u32, Q: a 64-bit integer. */
 #define UIR_PLAN_LIST(W, list)              W((list).first) W((list).count)
@@ -291,7 +307,8 @@ typedef struct uir_plan_metadata {
     W(r->attribute_count)                                                                                              \
     W(r->node)                                                                                                         \
     W(r->op)                                                                                                           \
-    W(r->remark)
+    W(r->remark)                                                                                                       \
+    UIR_PLAN_LIST(W, r->nodes)
 #define uir_plan_block_fields(W, Q, r)                                                                                 \
     W(r->first_step) W(r->step_count) UIR_PLAN_LIST(W, r->inputs) UIR_PLAN_LIST(W, r->outputs)
 #define uir_plan_kernel_fields(W, Q, r)                                                                                \
@@ -325,6 +342,7 @@ typedef struct uir_plan_metadata {
     W(r->block) W(r->node) W(r->op) W(r->primitive) W(r->left_name) W(r->left_dims) W(r->right_name) W(r->right_dims)
 #define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
+#define uir_plan_node_fields(W, Q, r)     W(r->place) W(r->name) W(r->op) W(r->became)
 
 typedef struct uir_plan {
     size_t size;            /* of the bytes that it was read from: what it costs is held to that */

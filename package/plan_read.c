@@ -283,6 +283,24 @@ static bool check_check(checker *c, const uir_plan_check *k) {
            is_expression(c, k->left, c->plan->symbols_count) && is_expression(c, k->right, c->plan->symbols_count);
 }
 
+/* Whole names are made of it: they hold no more than lists may. */
+static bool check_node(checker *c, const uir_plan_node *n) {
+    const uir_plan *p = c->plan;
+    if (!is_text(p, n->place) || !is_text(p, n->name) || !is_text(p, n->op)) return false;
+    const uir_plan_text *place = &p->texts[n->place], *name = &p->texts[n->name];
+    return is_range(c, place->first, place->count, p->characters_count) &&
+           is_range(c, name->first, name->count, p->characters_count) && n->became % UIR_PLAN_FATES < UIR_FATE_COUNT &&
+           n->became / UIR_PLAN_FATES <= p->nodes_count;
+}
+
+static bool is_node_list(checker *c, uir_plan_list list) {
+    if (!is_list(c, list)) return false;
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (at(c->plan, list, i) / 2 >= c->plan->nodes_count) return false;
+    }
+    return true;
+}
+
 /* ---- steps ---- */
 /* What the variants of a kernel ask of a step that launches it. */
 typedef struct kernel_needs {
@@ -480,7 +498,7 @@ static bool check_step(checker *c, const uir_plan_step *s) {
         !is_tensor_list(c, s->inputs, row->traits & UIR_PLAN_ABSENT_INPUTS) ||
         !is_tensor_list(c, s->outputs, row->traits & UIR_PLAN_ABSENT_OUTPUTS) ||
         !is_expression_list(c, s->values, p->symbols_count) || !is_list(c, s->symbols) || !is_list(c, s->constants) ||
-        !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
+        !is_node_list(c, s->nodes) || !is_range(c, s->first_attribute, s->attribute_count, p->attributes_count))
         return false;
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         if (at(p, s->symbols, i) >= p->symbols_count) return false;
@@ -532,6 +550,7 @@ static const char *find_fault(checker *c) {
     CHECK(kernels, "a kernel", check_kernel(c, &p->kernels[i]))
     CHECK(checks, "a check", check_check(c, &p->checks[i]))
     CHECK(metadata, "the metadata", is_text(p, p->metadata[i].key) && is_text(p, p->metadata[i].value))
+    CHECK(nodes, "a node", check_node(c, &p->nodes[i]))
     if (!check_blocks(c)) return "the order of the steps";
     CHECK(steps, "a step", check_step(c, &p->steps[i]))
     if (!check_launches(c)) return "a launch";

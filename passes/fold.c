@@ -9,8 +9,11 @@
 #include "passes/tools.h"
 #include "ir/constants.h"
 
+#include <string.h>
+
 #define SMALL_BYTES (64u << 10)  /* results up to this size are always made */
 #define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */
+#define FILE_BYTES  (4u << 20)   /* from this size on they lie in a file, and need not stay in memory */
 #define MOST_BYTES  (256u << 20) /* and never more than this each */
 
 static bool result_bytes(const uir_module *module, const uir_node_info *node, uint64_t *out_bytes) {
@@ -108,6 +111,18 @@ static uir_status find_readers(const uir_module *module, uir_arena *scratch, uin
     return UIR_STATUS_OK;
 }
 
+/* What a node read that is folded: constants that nobody else reads are given back, lest all steps from stored weights
+ * to those that products read are alive together. `were`: its operands before replacement, of which `uses` are left. */
+static void give_back(uir_module *module, uir_node_id id, const uir_value_id *were, uint32_t *uses) {
+    const uir_node_info *node = uir_node_get(module, id);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!were[i].id || --uses[were[i].id]) continue;
+        uir_value_info *info = uir_value_info_get(module, node->inputs[i]);
+        uir_tensor_release(info->constant);
+        info->constant = NULL;
+    }
+}
+
 /* Half weights stay as they are stored: they are widened as they are read, which costs less than the bytes. */
 static bool widens_weights(const uir_module *module, const uir_node_info *node, const uint8_t *readers) {
     if (node->op != UIR_OP_CAST || readers[node->outputs[0].id] != AS_WEIGHTS) return false;
@@ -149,7 +164,12 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
     }
     if (status == UIR_STATUS_OK)
         status = uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
-    for (uint32_t i = 0; i < node->input_count; i++) uir_tensor_release(made[i]);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (!made[i]) uir_tensor_rest(inputs[i]);
+        uir_tensor_release(made[i]);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (outputs[i] && outputs[i]->byte_size >= FILE_BYTES) (void)uir_tensor_move_to_file(outputs[i]);
     return status;
 }
 
@@ -178,7 +198,9 @@ uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *cont
     uir_replacement replacement;
     bool *keep;
     uint8_t *readers;
+    uint32_t *uses;
     UIR_TRY(find_readers(module, context->scratch, &readers));
+    UIR_TRY(uir_count_uses(module, context->scratch, &uses));
     UIR_TRY(uir_replacement_init(&replacement, module, context->scratch));
     UIR_TRY_ALLOCATE(keep, uir_arena_allocate_array(context->scratch, module->nodes.count + 1u, sizeof *keep));
     for (uint32_t n = 0; n < module->nodes.count; n++) keep[n] = true;
@@ -187,7 +209,11 @@ uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *cont
         for (uint32_t n = 0; n < module->graphs.data[g].nodes.count; n++) {
             uir_node_id id = module->graphs.data[g].nodes.data[n];
             uir_tensor **outputs;
+            uir_value_id *were;
             bool folded;
+            const uir_node_info *node = uir_node_get(module, id);
+            UIR_TRY_ALLOCATE(were, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *were));
+            if (node->input_count) memcpy(were, node->inputs, node->input_count * sizeof *were);
             UIR_TRY(uir_replacement_apply_node(&replacement, module, id));
             UIR_TRY_ALLOCATE(outputs,
                              uir_arena_allocate_array(context->scratch, uir_node_get(module, id)->output_count + 1u,
@@ -195,6 +221,7 @@ uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *cont
             UIR_TRY(run(module, context, id, readers, outputs));
             UIR_TRY(replace_outputs(module, &replacement, id, outputs, &folded));
             keep[id.id] = !folded;
+            if (folded) give_back(module, id, were, uses);
             context->changes += folded;
         }
         uir_graph_keep_nodes(module, (uir_graph_id){g}, keep);

@@ -9,6 +9,7 @@
 #include "passes/tools.h"
 
 #include "ir/axes.h"
+#include "ir/demands.h"
 #include "ir/device.h"
 
 #include <string.h>
@@ -431,7 +432,7 @@ static uir_status find_checks(renaming *r, uir_arena *scratch) {
         const uir_graph_info *graph = uir_graph_get(r->module, (uir_graph_id){g});
         for (uint32_t n = 0; n < graph->nodes.count; n++) {
             const uir_node_info *node = uir_node_get(r->module, graph->nodes.data[n]);
-            if (node->op != UIR_OP_CHECK_SIZES) continue;
+            if (!uir_is_equality(r->module, node)) continue;
             const uir_node_info *copy; /* building moves the array */
             UIR_TRY_ALLOCATE(copy, uir_arena_copy(scratch, node, sizeof *node));
             UIR_TRY(uir_vector_push(scratch, &r->checks, copy));

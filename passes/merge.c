@@ -1,6 +1,7 @@
 /* Common subexpressions: a node equal to an earlier visible one (same primitive, operands, attributes) is not computed
  * again; equal small constants become one. Random and effect nodes, and control flow, stay as they are. */
 #include "passes/tools.h"
+#include "ir/origins.h"
 #include <string.h>
 
 #define SMALL_CONSTANT 1024 /* bytes; larger equal ones are rare and dear to compare */
@@ -109,6 +110,8 @@ static uir_status merge_node(merging *m, uir_node_id id, const scope *s) {
     for (uint32_t i = 0; i < node->output_count; i++)
         if (node->outputs[i].id)
             uir_replacement_set(&m->replacement, node->outputs[i], uir_node_get(m->module, equal)->outputs[i]);
+    uint32_t into = uir_node_get(m->module, equal)->source;
+    if (into != node->source) uir_origins_note(m->module, node->source, UIR_FATE_MERGED, into);
     m->keep[id.id] = false;
     m->context->changes++;
     return UIR_STATUS_OK;

@@ -11,6 +11,7 @@
 
 typedef struct scaler {
     uir_module *module;
+    const uir_node_info *node; /* at hand */
     uir_builder *builder;
     uir_arena *scratch;
     uint32_t *uses; /* by value; a value that takes another's place takes over its uses */
@@ -109,10 +110,13 @@ static uir_value_id rebuild(scaler *s, const contraction *c, uir_value_id factor
     uir_node_info node = *c->node; /* a copy: building may move the array */
     uint32_t weights_rank = uir_value_type(s->module, c->weights)->rank;
     uir_value_id weights = uir_build_binary(b, UIR_OP_MUL, c->weights, along(s, factor, c->weights_axis, weights_rank));
-    if (node.op == UIR_OP_MATMUL)
-        return uir_build_matmul(b, node.inputs[0], weights, uir_node_dtype(s->module, &node, "to", UIR_DTYPE_F32));
     uir_value_id operands[] = {node.inputs[0], weights}, result;
-    uir_build_node(b, UIR_OP_CONV, operands, 2, node.attributes, node.attribute_count, &result, 1);
+    uir_builder_stand_for(b, &node);
+    if (node.op == UIR_OP_MATMUL)
+        result = uir_build_matmul(b, node.inputs[0], weights, uir_node_dtype(s->module, &node, "to", UIR_DTYPE_F32));
+    else
+        uir_build_node(b, UIR_OP_CONV, operands, 2, node.attributes, node.attribute_count, &result, 1);
+    uir_builder_stand_for(b, s->node);
     return result;
 }
 
@@ -135,6 +139,7 @@ static bool find_shifted(scaler *s, uir_value_id value, contraction *out, uir_va
 static uir_value_id rewrite(void *user, uir_builder *b, const uir_node_info *node) {
     scaler *s = user;
     s->builder = b;
+    s->node = node;
     if (node->op != UIR_OP_MUL && node->op != UIR_OP_ADD) return (uir_value_id){0};
     bool scales = node->op == UIR_OP_MUL;
     uint32_t rank = uir_value_type(s->module, node->outputs[0])->rank;

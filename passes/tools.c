@@ -1,5 +1,6 @@
 /* The table of clean-up passes and their shared tools. */
 #include "passes/tools.h"
+#include "ir/origins.h"
 #include "passes/passes.h"
 #include <string.h>
 
@@ -27,6 +28,7 @@ void uir_replacement_set(uir_replacement *replacement, uir_value_id from, uir_va
     to = replacement_get(replacement, to);
     if (from.id >= replacement->count || from.id == to.id) return;
     replacement->to[from.id] = to;
+    uir_origins_note_replaced(replacement->module, from, to);
     const uir_layout *was = uir_value_info_get(replacement->module, from)->layout;
     uir_value_info *stays = uir_value_info_get(replacement->module, to);
     if (stays->layout && (!was || !uir_layout_is_same(was, stays->layout, stays->type.rank))) stays->layout = NULL;
@@ -78,9 +80,7 @@ void uir_graph_keep_nodes(uir_module *module, uir_graph_id graph, const bool *ke
 static uir_builder builder_for(uir_module *module, const uir_node_info *node) {
     uir_builder builder;
     uir_builder_init(&builder, module, node->graph);
-    builder.node_name = node->name;
-    builder.origin = node->origin;
-    builder.source = node->source;
+    uir_builder_stand_for(&builder, node);
     return builder;
 }
 

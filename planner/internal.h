@@ -61,6 +61,8 @@ typedef struct planner {
     uint32_t *piece_of;              /* per value: constant + 1 */
     uir_vector(uir_pl_block) bodies; /* block 0 is the main graph's */
     uint32_t errors;
+    bool *stands;        /* by origin of the module: a step is made for it */
+    uint32_t *listed_at; /* by origin: where the last list of nodes has it */
 #define UIR_PLAN_TABLE(type, field) uir_vector(type) field;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
@@ -100,6 +102,12 @@ uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t
 /* ---- remark.c ---- */
 /* Why the node's step is as it is: text for a person. */
 uir_status uir_pl_add_remark(planner *p, const uir_node_info *node, uint32_t *out_text);
+
+/* ---- nodes.c ---- */
+/* Which nodes of the model's file the node stands for, the one that it is known by first. */
+uir_status uir_pl_list_nodes(planner *p, const uir_node_info *node, uir_plan_list *out_list);
+/* All nodes of the file, once there are all steps. */
+uir_status uir_pl_add_nodes(planner *p);
 
 /* ---- checks.c ---- */
 /* What the node, or those of a group's body, demand of sizes and no proof gives, as checks of the plan's block. */

@@ -191,7 +191,7 @@ static bool has_native(const planner *p, uint32_t index) {
 }
 
 static uir_status add_code(planner *p, const uir_igraph *g, uint32_t index, uir_plan_variant *v) {
-    while (p->code.length % 8) uir_text_append(&p->code, "", 1);
+    uir_text_append_until(&p->code, 0, 8, 0);
     v->code_offset = p->code.length;
     uir_status status = uir_vm_encode(g, has_native(p, index) ? NULL : p->diagnostics, &p->code);
     v->code_size = p->code.length - v->code_offset;
@@ -271,14 +271,14 @@ static bool is_known(const uir_igraph *g, const binding *b, uir_dim dim, int64_t
     return uir_dim_evaluate(g->dims, dim, b->values, b->bound, b->count, out) == UIR_DIM_EVALUATED;
 }
 
-/* What tells a packed constant from others: its elements and where each of them goes. False when some of that is known
- * only when it runs. */
+/* What tells a packed constant from others: whose elements they are and where each of them goes. False when some of
+ * that is known only when it runs. */
 enum { MAX_KEY = 5 + UIR_IGRAPH_MAX_RANK * (2 + 2 * UIR_IGRAPH_MAX_MODES) };
-static bool make_packing_key(const uir_igraph *g, const uir_ipointer *in, const binding *b, const uir_tensor *tensor,
+static bool make_packing_key(const uir_igraph *g, const uir_ipointer *in, const binding *b, uir_value_id value,
                              int64_t *key, uint32_t *out_length) {
     uint32_t n = 0;
     bool known = is_known(g, b, in->element_span, &key[n++]);
-    key[n++] = (int64_t)(uintptr_t)tensor->data;
+    key[n++] = value.id;
     key[n++] = (int64_t)in->dtype;
     key[n++] = (int64_t)in->rank;
     key[n++] = in->layout.swizzle.bits | in->layout.swizzle.base << 8 | in->layout.swizzle.shift << 16;
@@ -305,11 +305,12 @@ static bool has_elements(const uir_igraph *g, const uir_ipointer *in, const bind
 }
 
 static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *g, uint32_t pointer, const binding *b,
-                       const uir_tensor *tensor, uint32_t *out_constant) {
+                       uir_value_id value, uint32_t *out_constant) {
     const uir_ipointer *in = &g->pointers.data[pointer];
+    const uir_tensor *tensor = uir_value_info_get(p->module, value)->constant;
     int64_t key[MAX_KEY];
     uint32_t length;
-    if (!make_packing_key(g, in, b, tensor, key, &length))
+    if (!make_packing_key(g, in, b, value, key, &length))
         return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED,
                            "the layout of %%%s in kernel @%s depends on what is known only when it runs", in->name,
                            g->name);
@@ -325,6 +326,7 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
     if (packing->constant == UIR_PLAN_NONE) {
         UIR_TRY(uir_pl_make_room(p, size));
         uir_status status = uir_igraph_pack(g, pointer, b->values, tensor->data, p->room);
+        uir_tensor_rest(tensor);
         if (status != UIR_STATUS_OK)
             return uir_pl_fail(p, node, status, "%%%s of kernel @%s cannot be packed", in->name, g->name);
         UIR_TRY(uir_pl_add_constant(p, p->room, size, &packing->constant));
@@ -356,12 +358,11 @@ uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t
                 used[in->role_index] = true;
                 continue;
             }
-            const uir_tensor *tensor = uir_value_info_get(p->module, value)->constant;
             uint32_t constant;
-            if (!tensor)
+            if (!uir_value_info_get(p->module, value)->constant)
                 return uir_pl_fail(p, node, UIR_STATUS_INTERNAL,
                                    "%%%s of kernel @%s is to be packed, but is no constant", in->name, g->name);
-            UIR_TRY(pack(p, node, g, i, &b, tensor, &constant));
+            UIR_TRY(pack(p, node, g, i, &b, value, &constant));
             UIR_TRY(uir_vector_push(&p->arena, &constants, constant));
         }
     }

@@ -19,6 +19,7 @@ static uir_status build(planner *p, const uir_package_sink *sink) {
     UIR_TRY(uir_pl_begin(p, sink));
     UIR_TRY(uir_pl_add_kernels(p));
     UIR_TRY(uir_pl_add_graphs(p));
+    UIR_TRY(uir_pl_add_nodes(p));
     UIR_TRY(add_metadata(p));
     return uir_pl_write(p);
 }

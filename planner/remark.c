@@ -57,7 +57,7 @@ static uir_status describe_node(const planner *p, const uir_node_info *node, uir
     if (node->op == UIR_OP_GROUP && uir_node_find_attribute(p->module, node, "kernel")) {
         const uir_attribute *trace = uir_node_find_attribute(p->module, node, "trace");
         if (trace && trace->kind == UIR_ATTRIBUTE_STRINGS && trace->count) return describe_trace(p, trace, remark);
-        uir_text_append_string(remark, "alone: no rewrite joined it to a neighbour");
+        uir_text_append_string(remark, "alone: not fused with a neighbour");
         return uir_text_status(remark);
     }
     if (options && id < options->reason_count && options->reasons[id])

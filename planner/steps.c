@@ -77,6 +77,7 @@ static uir_status find_tensor(planner *p, uir_value_id value, uint32_t *out_tens
         uint32_t index;
         UIR_TRY(check_type(p, value));
         UIR_TRY(uir_pl_add_constant(p, constant->data, constant->byte_size, &index));
+        uir_tensor_rest(constant);
         UIR_TRY(add_value(p, value, UIR_PLAN_STORAGE_CONSTANT, index));
     }
     if (!p->tensor_of[value.id]) return fail_value(p, value, "value that no step makes");
@@ -114,6 +115,7 @@ static uir_status describe(planner *p, const uir_node_info *node, uir_plan_step 
                *op = uir_op_name(node->origin ? node->origin : node->op);
     UIR_TRY(uir_pl_add_text(p, name, strlen(name), &step->node));
     UIR_TRY(uir_pl_add_text(p, op, strlen(op), &step->op));
+    UIR_TRY(uir_pl_list_nodes(p, node, &step->nodes));
     return uir_pl_add_remark(p, node, &step->remark);
 }
 

@@ -83,6 +83,7 @@ struct uir_package {
     const char *not_native; /* why no native object was loaded; NULL: none was to be */
     uir_custom_function *custom;
     void *custom_user;
+    const struct uir_image_extras *pictures; /* NULL: none */
     /* By driver. Published once filled; replaced whole. */
     _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
     atomic_flag lock; /* held while something is attached */
@@ -92,7 +93,10 @@ struct uir_package {
     uir_file file;  /* that was opened; all zero: bytes were */
     int descriptor; /* of it, where it is mapped */
     const char *path;
+    char maker[40], signer[2 * UIR_SIGNATURE_KEY_SIZE + 1];
     const int64_t **port_dims; /* inputs, then outputs */
+    const char **node_names;   /* by node of the model's file */
+    uint32_t *node_steps;      /* by node of the model's file: the first step that it stands in, + 1 */
     const char ***port_names;
 };
 

@@ -191,7 +191,8 @@ static uir_status explain_custom(uir_package *p, uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; uir_package_get_native(p, i, &native) && used < sizeof isas; i++)
         used += (size_t)snprintf(isas + used, sizeof isas - used, "%s%s", i ? ", " : "", native.isa);
     if (!used) return UIR_STATUS_OK;
-    return explain_not_native(p, diagnostics, "the package's kernels are for %s, which this machine is not", isas);
+    return explain_not_native(p, diagnostics,
+                              "the package has native code for %s only, which this machine does not run", isas);
 }
 
 /* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next driver. */
@@ -353,6 +354,48 @@ bool uir_package_get_metadata_at(const uir_package *p, uint32_t index, const cha
     return true;
 }
 
+static uir_status join_names(uir_package *p) {
+    const uir_plan *plan = &p->plan;
+    UIR_TRY_ALLOCATE(p->node_names,
+                     uir_arena_allocate_array(&p->arena, (size_t)plan->nodes_count + 1, sizeof *p->node_names));
+    for (uint32_t i = 0; i < plan->nodes_count; i++) {
+        const uir_plan_node *n = &plan->nodes[i];
+        size_t place = plan->texts[n->place].count, length = plan->texts[n->name].count;
+        char *name;
+        p->node_names[i] = uir_plan_get_text(plan, n->name);
+        if (!place) continue;
+        UIR_TRY_ALLOCATE(name, uir_arena_allocate(&p->arena, place + length + 1));
+        memcpy(name, uir_plan_get_text(plan, n->place), place);
+        memcpy(name + place, p->node_names[i], length + 1);
+        p->node_names[i] = name;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* Lists of steps are known to name nodes that there are. */
+static uir_status find_node_steps(uir_package *p) {
+    const uir_plan *plan = &p->plan;
+    UIR_TRY_ALLOCATE(p->node_steps,
+                     uir_arena_allocate_array(&p->arena, (size_t)plan->nodes_count + 1, sizeof *p->node_steps));
+    for (uint32_t i = plan->steps_count; i-- > 0;)
+        for (uint32_t k = 0; k < plan->steps[i].nodes.count; k++)
+            p->node_steps[uir_plan_get_word(plan, plan->steps[i].nodes, k) / 2] = i + 1;
+    return UIR_STATUS_OK;
+}
+
+bool uir_package_get_node(const uir_package *p, uint32_t index, uir_package_node *out) {
+    if (index >= p->plan.nodes_count) return false;
+    const uir_plan_node *n = &p->plan.nodes[index];
+    uint32_t step = p->node_steps[index];
+    uint32_t into = n->became / UIR_PLAN_FATES;
+    *out = (uir_package_node){.name = p->node_names[index],
+                              .op = uir_plan_get_text(&p->plan, n->op),
+                              .fate = (uir_fate)(n->became % UIR_PLAN_FATES),
+                              .into = into ? into - 1 : UINT32_MAX,
+                              .step = step ? uir_plan_get_step_row(p->plan.steps[step - 1].kind)->name : ""};
+    return true;
+}
+
 uir_package_facts uir_package_get_facts(const uir_package *p) {
     const uir_package_section *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
     uir_package_facts facts = {.kernels = p->plan.kernels_count,
@@ -404,7 +447,23 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
     for (uint32_t i = 0; i < p->plan.inputs_count; i++) UIR_TRY(make_port(p, &p->plan.inputs[i], i));
     for (uint32_t i = 0; i < p->plan.outputs_count; i++)
         UIR_TRY(make_port(p, &p->plan.outputs[i], p->plan.inputs_count + i));
+    UIR_TRY(join_names(p));
+    UIR_TRY(find_node_steps(p));
     return load_kernels(p, diagnostics);
+}
+
+static void name_makers(uir_package *p, const void *bytes, size_t size, bool is_signed) {
+    const unsigned char *key = (const unsigned char *)bytes + size + UIR_SIGNATURE_KEY_AT;
+    uir_package_describe_maker(bytes, p->maker, sizeof p->maker);
+    for (size_t i = 0; is_signed && i < UIR_SIGNATURE_KEY_SIZE; i++) snprintf(p->signer + 2 * i, 3, "%02x", key[i]);
+}
+
+const char *uir_package_get_maker(const uir_package *p) {
+    return p->maker;
+}
+
+const char *uir_package_get_signer(const uir_package *p) {
+    return p->signer;
 }
 
 uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
@@ -421,10 +480,13 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     p->trusted = options->trusted;
     p->custom = options->custom;
     p->custom_user = options->custom_user;
+    p->pictures = options->pictures;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
     atomic_flag_clear(&p->lock);
-    uir_status status = open_parts(p, bytes, uir_package_skip_signature(bytes, size), diagnostics);
+    size_t own = uir_package_skip_signature(bytes, size);
+    uir_status status = open_parts(p, bytes, own, diagnostics);
+    if (status == UIR_STATUS_OK) name_makers(p, bytes, own, own < size);
     if (status != UIR_STATUS_OK) {
         uir_package_close(p);
         return status;

@@ -8,6 +8,7 @@
 #define UIR_RUNTIME_RUNTIME_H
 
 #include "base/dtype.h"
+#include "base/fate.h"
 #include "runtime/device.h"
 
 typedef struct uir_package uir_package;
@@ -45,6 +46,7 @@ typedef uir_status uir_custom_function(void *user, const uir_custom_call *call);
 typedef struct uir_package_options {
     uir_custom_function *custom; /* NULL: a package with such nodes is refused */
     void *custom_user;
+    const struct uir_image_extras *pictures; /* more formats than image/ has; NULL: none */
     const uir_driver *const *drivers; /* by preference: the first that can run a kernel does */
     uint32_t driver_count;
     bool trusted; /* native objects in it may be loaded */
@@ -87,6 +89,10 @@ typedef struct uir_package_native {
     bool runs_here; /* a driver that the package was opened with would run it on this machine */
 } uir_package_native;
 bool uir_package_get_native(const uir_package *package, uint32_t index, uir_package_native *out_native);
+/* Who made and signed it: "uir 0.1.0"; the public key that its file's signature names, in hexadecimal digits, "" where
+ * there is none. Whether the signature is by that key is known where `vouch` was asked. */
+const char *uir_package_get_maker(const uir_package *package);
+const char *uir_package_get_signer(const uir_package *package);
 /* Why none of them was loaded though it was to be; "" when that is not so. */
 const char *uir_package_explain_not_native(const uir_package *package);
 
@@ -113,6 +119,15 @@ uir_status uir_package_get_input_shape(const uir_package *package, uint32_t inde
 /* The pair at `index`, in the package's order; false past the last. */
 bool uir_package_get_metadata_at(const uir_package *package, uint32_t index, const char **out_key,
                                  const char **out_value);
+/* A node of the model's file that the package was made from. */
+typedef struct uir_package_node {
+    const char *name, *op;
+    uir_fate fate;    /* STANDS: `step` has it */
+    uint32_t into;    /* the node that took it over; UINT32_MAX: none */
+    const char *step; /* the kind of the first step that it stands in; "" */
+} uir_package_node;
+/* False past the last. */
+bool uir_package_get_node(const uir_package *package, uint32_t index, uir_package_node *out_node);
 /* Figures of what the package holds. */
 typedef struct uir_package_facts {
     uint32_t kernels, variants, steps, launches, constants;
@@ -227,6 +242,11 @@ typedef struct uir_runtime_step {
 } uir_runtime_step;
 /* false past the end. */
 bool uir_runtime_get_step(const uir_runtime *runtime, uint32_t index, uir_runtime_step *out_step);
+
+/* Which nodes of the model's file step `step` stands for, the one that most of its work is for first; `*out_again`: a
+ * step before it computes the node as well. False past the last. */
+bool uir_runtime_get_step_node(const uir_runtime *runtime, uint32_t step, uint32_t index, uint32_t *out_node,
+                               bool *out_again);
 
 /* What the sizes of the last run made of a launch. */
 typedef struct uir_runtime_choice {

@@ -546,6 +546,15 @@ uir_runtime_statistics uir_runtime_get_statistics(const uir_runtime *r) {
     return r->statistics;
 }
 
+bool uir_runtime_get_step_node(const uir_runtime *r, uint32_t step, uint32_t index, uint32_t *out_node,
+                               bool *out_again) {
+    if (step >= r->plan->steps_count || index >= r->plan->steps[step].nodes.count) return false;
+    uint32_t word = uir_plan_get_word(r->plan, r->plan->steps[step].nodes, index);
+    *out_node = word / 2;
+    *out_again = word % 2;
+    return true;
+}
+
 bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step *out) {
     if (index >= r->plan->steps_count) return false;
     const uir_plan_step *s = &r->plan->steps[index];

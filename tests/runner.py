@@ -30,7 +30,7 @@ SANITIZER_ENVIRONMENT = {
 }
 THREAD_SANITIZER_ENVIRONMENT = {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}
 
-Suite = collections.namedtuple("Suite", "name tier alone command")
+Suite = collections.namedtuple("Suite", "name tier alone made command")
 
 
 class Counts:
@@ -41,6 +41,9 @@ class Counts:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+
+    def is_nothing(self):
+        return not (self.passed or self.failed or self.skipped)
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -125,9 +128,9 @@ def read_suites(path):
             fields = line.split("#", 1)[0].split()
             if not fields:
                 continue
-            if len(fields) < 4 or fields[1] not in TIERS or fields[2] not in ("1", "all"):
-                sys.exit(f"{path}:{number}: expected: name, one of {TIERS}, 1 or all, command")
-            suites.append(Suite(fields[0], fields[1], fields[2] == "all", fields[3:]))
+            if len(fields) < 4 or fields[1] not in TIERS or not re.fullmatch("(1|all)(,made)?", fields[2]):
+                sys.exit(f"{path}:{number}: expected: name, one of {TIERS}, 1 or all (`,made`), command")
+            suites.append(Suite(fields[0], fields[1], fields[2].startswith("all"), fields[2].endswith(",made"), fields[3:]))
     return suites
 
 
@@ -136,6 +139,7 @@ class Runner:
         self.tier = tier
         self.report = Report()
         self.processes = Processes()
+        self.own_cpu = None  # what UIR_CPU is without a variant that this machine does not run
 
     def wants(self, tier):
         return TIERS.index(tier) <= TIERS.index(self.tier)
@@ -144,10 +148,10 @@ class Runner:
         return os.path.join(LOGS, name + ".log")
 
     def build(self, name, preset, target="all"):
-        """Configures and builds a preset with warnings as errors; one test. Returns whether it built."""
+        """Configures and builds a preset, whose warnings are errors; one test. Returns whether it built."""
         begin = time.monotonic()
-        command = f"cmake --preset {preset} -DUIR_WERROR=ON && cmake --build --preset {preset} --target {target} -- -k 0"
-        status, output = self.processes.run(["sh", "-c", command], self.log(name))
+        command = f"cmake --preset {preset} && cmake --build --preset {preset} --target {target} -- -k 0"
+        status, output = self.processes.run(["script/lock", f"build/.lock-{preset}", "sh", "-c", command], self.log(name))
         output = "\n".join(line for line in output.splitlines() if not line.startswith(("[", "-- ")))
         self.report.record(name, Counts(int(status == 0), int(status != 0)), time.monotonic() - begin, log=output)
         return status == 0
@@ -194,10 +198,10 @@ class Runner:
         output = case.findtext("system-out") or ""
         reasons += re.findall(r"^skip: (.*)$", output, re.M)
         ok = case.get("status") == "run"
-        counts, _ = Runner.count_output(output)
-        if ok and not counts.passed and not counts.skipped:
+        counts, told = Runner.count_output(output)
+        if ok and not told:
             counts.passed = 1
-        if not ok and not counts.failed:
+        if not counts.failed and (not ok or counts.is_nothing()):
             counts.failed = 1
         return counts
 
@@ -209,10 +213,12 @@ class Runner:
             command = [sys.executable, *command]
         elif "/" not in command[0]:
             command[0] = os.path.join(environment["UIR_BIN"], command[0])
+        if not suite.made and self.own_cpu is not None:
+            environment = {**environment, "UIR_CPU": self.own_cpu}
         status, output = self.processes.run(command, self.log(suite.name), environment)
         counts, found = self.count_output(output)
-        if (status != 0 or not found) and not counts.failed:
-            output += f"\nexit status {status}" + ("" if found else ", and no line `N passed, M failed, S skipped`")
+        if not counts.failed and (status != 0 or counts.is_nothing()):
+            output += f"\nexit status {status}" + (", and nothing ran" if found else ", and no line `N passed, M failed, S skipped`")
             counts.failed = 1
         self.report.record(suite.name, counts, time.monotonic() - begin, re.findall(r"^skip: (.*)$", output, re.M), output)
 
@@ -220,6 +226,12 @@ class Runner:
         environment = {"UIR_BIN": os.path.join(ROOT, "build", "release", "bin"), "UIR_MODELS_BUILT": MODELS_BUILT,
                        "UIR_TIER": self.tier, "PYTHONDONTWRITEBYTECODE": "1"}
         chosen = [s for s in suites if self.wants(s.tier)]
+        if os.environ.get("UIR_CPU"):
+            done = subprocess.run([os.path.join(environment["UIR_BIN"], "uir-cpu-here")], capture_output=True, text=True)
+            if done.returncode == 1:
+                self.own_cpu = done.stdout.strip()
+                self.report.say(f"UIR_CPU={os.environ['UIR_CPU']} is not run here: native code is for "
+                                f"UIR_CPU={self.own_cpu!r} where a suite is not marked `made`")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             for done in [pool.submit(self.suite, s, environment) for s in chosen if not s.alone]:
                 done.result()
@@ -231,7 +243,8 @@ class Runner:
         """Writes out the given models, once; what is there already is left alone."""
         given = os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models")
         if not os.path.isdir(given):
-            self.report.record("models", Counts(skipped=1), 0,
+            required = "models" in os.environ.get("UIR_REQUIRE", "").split(",")
+            self.report.record("models", Counts(failed=1) if required else Counts(skipped=1), 0,
                                [f"no folder {given}; UIR_MODELS names the one that holds the given models"])
             return
         for name, script, options in (("models", "materialize.py", []),
@@ -245,12 +258,12 @@ class Runner:
             self.report.record(name, Counts(skipped=int(status != 0)), time.monotonic() - begin, reasons)
 
     def run(self, suites):
-        self.report.say(f"building with gcc and clang, warnings as errors; logs in build/test-logs/; tier: {self.tier}")
+        self.report.say(f"building, warnings as errors; logs in build/test-logs/; tier: {self.tier}")
         built = self.build("build-gcc", "release")
-        self.build("build-clang", "clang")
         if built:
             self.ctest("ctest", "release", {})
         if self.wants("default"):
+            self.build("build-clang", "clang")
             if self.build("build-asan", "asan"):
                 self.ctest("ctest-asan", "asan", SANITIZER_ENVIRONMENT)
             if self.build("build-tsan", "tsan", "uir_threads_tests"):
@@ -269,6 +282,7 @@ def main():
     parser.set_defaults(tier="default")
     runner = Runner(parser.parse_args().tier)
     os.makedirs(LOGS, exist_ok=True)
+    os.environ["UIR_STRICT"] = "1"  # a fault of the compiler is an error wherever a test meets it
 
     def interrupted(number, _frame):
         runner.processes.end_all()

@@ -120,5 +120,9 @@ const char *uir_device_name(size_t index) {
 
 /* ---- value files ---- */
 
+const struct uir_image_extras *uir_api_pictures(void) {
+    return NULL;
+}
+
 #define FORMATS uir_io_small_formats
 #include "api/value_files.inc"

@@ -77,6 +77,9 @@ typedef struct uir_model_check_options {
     const uir_limits *limits; /* of the whole check; NULL: defaults */
     bool exact;               /* as for loading */
     const char *precision;    /* likewise; the stage that rounds is held to what its half type may differ by */
+    bool strict;              /* as for loading */
+    const char *const *overrides; /* likewise */
+    size_t override_count;
 } uir_model_check_options;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
@@ -114,6 +117,8 @@ typedef struct uir_model_tune_options {
     const uir_limits *limits; /* of each load and each run */
     bool exact;               /* as for loading */
     const char *precision;    /* likewise */
+    const char *const *overrides; /* likewise */
+    size_t override_count;
 } uir_model_tune_options;
 typedef struct uir_tune_result {
     size_t struct_size;
@@ -199,6 +204,34 @@ typedef struct uir_node_statistics {
 /* NOT_FOUND, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_node_statistics(const uir_session *session, size_t index,
                                                                    uir_node_statistics *out_node);
+
+/* A node of the model's file; those of bodies, and calls of local functions, are among them. One without a name is
+ * called after its first output. In the file's order but for calls, which come first. NOT_FOUND, without a message, past
+ * the end, and where nothing is known of them (a model that is only described). */
+typedef struct uir_model_node {
+    size_t struct_size;
+    const char *name, *op; /* the texts live as long as the model */
+    const char *fate;      /* "": it stands in the run; else what became of it: "folded", "merged", "alias", "inlined",
+                              "dead" */
+    const char *why;       /* that, in a sentence; "" */
+    const char *step;      /* of one that stands: what runs it first, as "launch", "host", "if"; "" */
+    uint32_t into;         /* the node that took it over, by index; UINT32_MAX: none */
+} uir_model_node;
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_node(const uir_model *model, size_t index, uir_model_node *out_node);
+
+/* Which of them row `row` of the node statistics stands for, the one that most of its work is for first, by `index`.
+ * NOT_FOUND, without a message, past the end. */
+typedef struct uir_row_node {
+    size_t struct_size;
+    uint32_t node;           /* for uir_model_get_node */
+    bool again;              /* a row before this one computes it as well */
+    const char *name, *op;   /* as there */
+} uir_row_node;
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_row_node(const uir_session *session, size_t row, size_t index,
+                                                            uir_row_node *out_node);
+/* The same of trace slice `slice`. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_slice_node(const uir_session *session, size_t slice, size_t index,
+                                                              uir_row_node *out_node);
 
 /* A stretch of time that one thread gave to a node in the last run of a session with `trace`, by thread and in the order of
  * their ends; those of loops and branches hold those of the nodes in them. NOT_FOUND, without a message, past the end. Texts live as long as the

@@ -204,7 +204,10 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
               "operations on constants at load; those beyond are left to each run")                                    \
     UIR_LIMIT(FOLD_BYTES, fold_bytes, "fold-bytes", 1, 256ull << 20, 64, "bytes of computed constants",                \
               "of constants computed at load, likewise")                                                               \
-    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")
+    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")                 \
+    UIR_LIMIT(COMPILER, compiler_milliseconds, "compiler-seconds", 1000, 300000, 0,                                    \
+              "milliseconds of a C compiler's processor time",                                                         \
+              "of processor time, for each file that the C compiler is given (default 300)")
 /* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is
  * the default, which real models do not come near; UIR_NO_LIMIT is none. What needs more ends with UIR_STATUS_LIMIT and
  * a message that names the limit, what needed more, and how it is raised; nothing is left of it, as after a cancel. */
@@ -223,6 +226,9 @@ typedef struct uir_limits {
                             default: 2^28 and 64 for each byte of the model's files */
     uint64_t fold_bytes; /* of constants that are computed, likewise; default: 256 MiB and 64 for each byte */
     uint64_t elements;   /* of one value; default: 2^40 */
+    uint64_t compiler_milliseconds; /* of processor time, which each call of the C compiler may take, however busy the
+                                       machine is; one that takes more is ended, and the VM runs the kernels; default:
+                                       300 s */
 } uir_limits;
 
 /* Limits of the context's values: `memory` of all that are alive, default: none; `file_bytes` of each file that one is
@@ -373,6 +379,13 @@ typedef struct uir_model_options {
      * INVALID_ARGUMENT for another word, and for a type of which the device multiplies nothing, as the interpreter.
      * Results beyond f16's 65504 become infinite where they are multiplied next. uir_model_info says what came of it. */
     const char *precision;
+    bool strict; /* contradictions of declared shapes and faults of the compiler are errors; else warnings */
+    /* Inputs that have a default in the file (ONNX: an initializer of an input's name) are constants of the model, which
+     * its kernels are made for: all weights of files of IR versions before 4 are such. Those named here are inputs
+     * instead, at their place among the others in the file's order, and have no default then. Other inputs' names
+     * change nothing; INVALID_ARGUMENT for what is no input. uir_model_get_default lists them. */
+    const char *const *overrides;
+    size_t override_count;
 } uir_model_options;
 
 /* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
@@ -440,6 +453,9 @@ typedef struct uir_package_write_options {
     const char *cache; /* of `tuned`: as in uir_model_options */
     bool exact;        /* as in uir_model_options */
     const char *precision; /* likewise, of the first device */
+    bool strict;           /* contradictions of declared shapes are errors, as faults of the compiler always are here */
+    const char *const *overrides; /* as in uir_model_options: a package's inputs are what they are */
+    size_t override_count;
 } uir_package_write_options;
 
 typedef struct uir_package_info {
@@ -512,6 +528,11 @@ typedef struct uir_model_contents {
     uint32_t package_version;      /* of the format; 0: it is no package */
     uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there
                                       is none */
+    /* Of a package; "" for a model. Who signed it, by his public key in hexadecimal digits, "" where nobody did; whether
+     * that was checked, by a key that the caller trusts. */
+    const char *made_by; /* "uir 0.1.0" */
+    const char *signed_by;
+    bool signature_is_checked;
 } uir_model_contents;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
 /* The opsets that the file imports, in its order; NOT_FOUND, without a message, past the last. */
@@ -548,6 +569,14 @@ typedef struct uir_output_maker {
 } uir_output_maker;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output_maker(const uir_model *model, size_t index,
                                                               uir_output_maker *out_maker);
+/* The inputs that have a default in the file, in its order; NOT_FOUND, without a message, past the last. */
+typedef struct uir_default {
+    size_t struct_size;
+    const char *name;   /* lives as long as the model */
+    uint32_t place;     /* among all inputs that the file lists, those with a default too, from 0 */
+    bool is_overridden; /* it is an input of this model; else a constant of it, and an input where `overrides` name it */
+} uir_default;
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_default(const uir_model *model, size_t index, uir_default *out_default);
 /* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every
  * other free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,
@@ -580,6 +609,10 @@ typedef struct uir_model_info {
      * halves of either type by it, and how many stay f32 since a constant is beyond these types' range. */
     const char *precision;
     uint32_t product_count, f16_count, bf16_count, out_of_range_count;
+    /* Kernels that the compiler made and then refused itself: faults of its own, of which a warning tells. Smaller
+     * kernels, or the interpreter, run their nodes. 0 where the load was `strict`. */
+    uint32_t fault_count;
+    const char *native_why; /* why its kernels will not be compiled, as the load found: it has said so; "" otherwise */
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

@@ -35,11 +35,13 @@ static const uir_io_format rows[] = {
     {".npz", read_npz, NULL},     {".png", read_picture, NULL},
     {".jpg", read_picture, NULL}, {".jpeg", read_picture, NULL},
     {".ppm", read_picture, NULL}, {".pgm", read_picture, NULL},
-    {".bmp", read_picture, NULL},
+    {".bmp", read_picture, NULL}, {".tif", read_picture, NULL},
+    {".tiff", read_picture, NULL}, {".webp", read_picture, NULL},
+    {".jp2", read_picture, NULL}, {".j2k", read_picture, NULL},
 };
 
 const uir_io_formats uir_io_full_formats = {
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
-    .hint = "the ending must be .pb .npy .npz .png .jpg .ppm .bmp; raw bytes need a type and a shape",
+    .hint = "the ending must be .pb .npy .npz .png .jpg .ppm .bmp .tif .webp .jp2; raw bytes need a type and a shape",
 };

@@ -16,6 +16,7 @@ static inline blob small_model(void) {
     put_bytes(&tensor, TENSOR_RAW, weights, sizeof weights);
     put_text(&graph, GRAPH_NAME, "small");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
+    put_message(&graph, GRAPH_INPUT, make_value("w", UIR_DTYPE_F32, "3")); /* which has a default */
     put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
     put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, ""));
     put_message(&graph, GRAPH_INITIALIZER, tensor);

@@ -1,5 +1,6 @@
 /* Memory of the caller's: strides, capacity, a cache that grows where it lies; threads of the caller's; a run's cost.
  */
+#include "tests/cpu/here.h"
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 #include "tools/run/query.h"
@@ -349,6 +350,7 @@ static void a_runs_cost_is_told_without_it(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_grows_in_place),
         cmocka_unit_test(any_strides_will_do),

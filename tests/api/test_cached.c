@@ -1,4 +1,5 @@
 /* Models opened from the cache: the same as compiled, and never another's; whatever happens to the cache's files. */
+#include "tests/cpu/here.h"
 #include "tests/frontend/make.h"
 #include "tools/run/query.h"
 
@@ -384,6 +385,7 @@ static void a_cache_that_cannot_be_used_is_done_without(void **state) {
 }
 
 int main(int argc, char **argv) {
+    here_keep_what_runs();
     if (argc > 1) rounds = atoi(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_cached_model_is_the_compiled_one, begin, end),

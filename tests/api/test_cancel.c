@@ -2,6 +2,7 @@
  * is released, and the next call works. `test_api_cancel MOMENTS [MODEL...]` tries models in place of its own, tells
  * how long each call took to come back, and the median and the greatest of it. */
 #include "tests/api/small.h"
+#include "tests/cpu/here.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -187,6 +188,7 @@ static void cancel_comes_at_any_moment(void **state) {
 }
 
 int main(int argc, char **argv) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {cmocka_unit_test(cancel_comes_at_any_moment)};
     if (argc > 1) moments = atoi(argv[1]);
     if (moments < 1 || moments > MOST_MOMENTS) return 2;

@@ -1,5 +1,6 @@
 /* The compiler's thread when memory runs out: whichever of its allocations fails, the VM answers, nothing is lost,
  * nothing is left lying, and the next start works. */
+#include "tests/cpu/here.h"
 #include "tests/frontend/make.h"
 
 #include <dirent.h>
@@ -141,6 +142,7 @@ static int end(void **state) {
 
 /* The argument: every how manieth allocation fails. */
 int main(int argc, char **argv) {
+    here_keep_what_runs();
     static world w = {.step = 1};
     if (argc > 1) w.step = strtoul(argv[1], NULL, 10);
     const struct CMUnitTest tests[] = {

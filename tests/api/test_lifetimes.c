@@ -2,6 +2,7 @@
  * the header states, each argument gone as soon as it may be. The address sanitizer sees what is used too late. */
 #include "tests/api/sequences.h"
 #include "tests/api/small.h"
+#include "tests/cpu/here.h"
 #include "tools/run/query.h"
 
 #include <stdio.h>
@@ -372,6 +373,7 @@ static void texts_of_the_program_stay(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_live_as_long_as_the_model),
         cmocka_unit_test(a_model_outlives_its_cache),

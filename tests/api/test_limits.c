@@ -1,5 +1,6 @@
 /* Each limit is met: its status and message, nothing left behind, and the next call works. */
 #include "tests/api/small.h"
+#include "tests/cpu/here.h"
 #include "uir/tools.h"
 
 #include <stdlib.h>
@@ -438,6 +439,7 @@ static void maps_are_memory(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_limit_ends_a_load, begin, end),
         cmocka_unit_test_setup_teardown(what_is_beyond_is_not_folded, begin, end),

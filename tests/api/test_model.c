@@ -122,6 +122,73 @@ static void a_file_is_described(void **state) {
     blob_free(&bytes);
 }
 
+/* Of x and w, where w has a default: y = max(x + w, 0). */
+static float run_with(uir_model *model, float x, const float *w) {
+    uir_session *session;
+    uir_value *inputs[2] = {NULL, NULL}, *y;
+    uir_session_options options = {.struct_size = sizeof options, .threads = 1};
+    uir_context *context;
+    assert_int_equal(uir_context_create(NULL, &context), UIR_STATUS_OK);
+    assert_int_equal(uir_session_create(model, &options, &session), UIR_STATUS_OK);
+    assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 2, (int64_t[]){1, 3}, &inputs[0]), UIR_STATUS_OK);
+    assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 1, (int64_t[]){3}, &inputs[1]), UIR_STATUS_OK);
+    for (size_t i = 0; i < 3; i++) {
+        ((float *)uir_value_get_data(inputs[0]))[i] = x;
+        ((float *)uir_value_get_data(inputs[1]))[i] = w ? *w : 0;
+    }
+    assert_int_equal(uir_model_input_count(model), w ? 2 : 1);
+    for (size_t i = 0; i < (w ? 2u : 1u); i++)
+        assert_int_equal(uir_session_set_input(session, i, inputs[i]), UIR_STATUS_OK);
+    assert_int_equal(uir_session_run(session), UIR_STATUS_OK);
+    assert_int_equal(uir_session_get_output(session, 0, &y), UIR_STATUS_OK);
+    float last = (float)uir_value_get_double(y, 2);
+    uir_session_destroy(session);
+    uir_value_destroy(inputs[0]);
+    uir_value_destroy(inputs[1]);
+    uir_context_destroy(context);
+    return last;
+}
+
+static void defaults_are_overridden(void **state) {
+    uir_context *context = *state;
+    blob bytes = small_model();
+    static const char *const engines[] = {"interpreter", "vm"};
+    const char *names[] = {"w", "x"};
+    const float given = 10;
+    for (size_t i = 0; i < 2; i++) {
+        uir_model_options options = {.struct_size = sizeof options, .device = engines[i], .no_cache = true};
+        uir_default d = {.struct_size = sizeof d};
+        uir_model *model;
+        assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                         UIR_STATUS_OK);
+        assert_int_equal(uir_model_get_default(model, 0, &d), UIR_STATUS_OK);
+        assert_string_equal(d.name, "w");
+        assert_true(d.place == 1 && !d.is_overridden);
+        assert_int_equal(uir_model_get_default(model, 1, &d), UIR_STATUS_NOT_FOUND);
+        assert_true(run_with(model, 2, NULL) == 3);
+        uir_model_destroy(model);
+        options.overrides = names;
+        options.override_count = 2; /* x is an input anyway */
+        assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                         UIR_STATUS_OK);
+        assert_int_equal(uir_model_get_default(model, 0, &d), UIR_STATUS_OK);
+        assert_true(d.place == 1 && d.is_overridden);
+        assert_true(run_with(model, 2, &given) == 12);
+        uir_model_destroy(model);
+        const char *wrong = "y";
+        options.overrides = &wrong;
+        options.override_count = 1;
+        assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                         UIR_STATUS_INVALID_ARGUMENT);
+        bool told = false;
+        for (size_t k = 0; k < uir_context_message_count(context); k++)
+            told |= strstr(uir_context_get_message_text(context, k), "'y' cannot be overridden") != NULL;
+        assert_true(told);
+        uir_context_clear_messages(context);
+    }
+    blob_free(&bytes);
+}
+
 /* Not supported, but asked about. */
 static void an_unsupported_model_is_described(void **state) {
     uir_context *context = *state;
@@ -567,6 +634,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ports_show_names_and_dims),
         cmocka_unit_test(a_file_is_described),
+        cmocka_unit_test(defaults_are_overridden),
         cmocka_unit_test(an_unsupported_model_is_described),
         cmocka_unit_test(shapes_follow_bound_dims),
         cmocka_unit_test(dims_are_called_what_they_are),

@@ -1,6 +1,7 @@
 /* How far loads, waits, packages and checks are: one number that never falls, told in few calls; and how they are
  * stopped, by the answer to such a call or by a flag, with nothing left behind. */
 #include "tests/api/small.h"
+#include "tests/cpu/here.h"
 #include "uir/tools.h"
 
 #include <dirent.h>
@@ -411,6 +412,7 @@ static void another_thread_ends_a_wait(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fractions_never_fall),     cmocka_unit_test(calls_are_few_of_a_large_model),
         cmocka_unit_test(a_second_attempt_goes_on), cmocka_unit_test(what_fails_does_not_end_at_one),

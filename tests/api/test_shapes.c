@@ -1,4 +1,5 @@
 /* The shapes of outputs before a run: those of the run that follows, refused as it is, whatever runs it. */
+#include "tests/cpu/here.h"
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 
@@ -168,6 +169,7 @@ static void a_buffer_too_small_is_no_matter(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_are_those_of_the_run),
         cmocka_unit_test(packages_tell_shapes),

@@ -1,6 +1,7 @@
 /* Structures that grow, by the rule of the public header: each that the library fills and each that it takes, from
  * callers that know fewer members and from callers that know more. What may be NULL is. */
 #include "tests/api/small.h"
+#include "tests/cpu/here.h"
 #include "uir/tools.h"
 
 #include <stdio.h>
@@ -39,6 +40,7 @@ FILLS(uir_model_contents, uir_model_get_contents(w->model, out))
 FILLS(uir_opset, uir_model_get_opset(w->model, 0, out))
 FILLS(uir_op_count, uir_model_get_op_count(w->model, 0, out))
 FILLS(uir_metadata, uir_model_get_metadata_at(w->model, 0, out))
+FILLS(uir_default, uir_model_get_default(w->model, 0, out))
 FILLS(uir_output_maker, uir_model_get_output_maker(w->model, 0, out))
 FILLS(uir_model_info, uir_model_get_info(w->model, out))
 FILLS(uir_run_statistics, uir_session_get_statistics(w->session, out))
@@ -78,6 +80,7 @@ static const filled_row filled[] = {
     {FILLED(uir_opset), 0},
     {FILLED(uir_op_count), 0},
     {FILLED(uir_metadata), 0},
+    {FILLED(uir_default), 0},
     {FILLED(uir_output_maker), 0},
     {"uir_tolerance", sizeof(uir_tolerance), fill_tolerance_of_package, 0},
     {FILLED(uir_model_info), 0},
@@ -366,6 +369,7 @@ static int end(void **state) {
 }
 
 int main(void) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structures_are_filled_as_far_as_the_caller_knows_them),
         cmocka_unit_test(structures_without_a_size_are_not_filled),

@@ -2,6 +2,7 @@
  * share one cache, while their files are replaced. Every answer is that of a version that the file had; what was
  * cancelled says so; nothing is left. */
 #include "small.h"
+#include "tests/cpu/here.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -252,6 +253,7 @@ static void threads_and_processes_share_a_cache(void **state) {
 }
 
 int main(int argc, char **argv) {
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_processes_share_a_cache)};
     if (argc > 1) rounds = atoi(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,48 @@ static void test_a_flag_stops_it(void **state) {
     end(&r, UIR_STATUS_OK, UIR_STATUS_OK, NULL);
 }
 
+static void *refuse_large(void *user, void *pointer, size_t old_size, size_t new_size) {
+    uir_allocator system = uir_allocator_system();
+    if (new_size > *(size_t *)user) return NULL;
+    return system.resize(system.user, pointer, old_size, new_size);
+}
+
+/* Memory that the caller's allocator does not have ends the operation, whatever a stage makes of it; not the next. */
+static void test_memory_that_is_not_there(void **state) {
+    static const uir_status taken_for[] = {UIR_STATUS_OUT_OF_MEMORY, UIR_STATUS_BAD_FILE, UIR_STATUS_UNSUPPORTED,
+                                           UIR_STATUS_INTERNAL, UIR_STATUS_OK};
+    size_t most = 100;
+    (void)state;
+    for (size_t i = 0; i < sizeof taken_for / sizeof *taken_for; i++) {
+        rig r;
+        begin(&r, (uir_limits){0}, NULL);
+        r.budget.under = (uir_allocator){refuse_large, &most};
+        void *a = uir_allocate(&r.allocator, 50);
+        uir_budget_enter(&r.budget, "stage");
+        uir_budget_at(&r.budget, "node", "Op");
+        assert_false(uir_budget_is_over(&r.budget));
+        if (i % 2)
+            assert_null(uir_allocate(&r.allocator, 101));
+        else
+            assert_null(uir_reallocate(&r.allocator, a, 50, 101));
+        assert_true(uir_budget_is_over(&r.budget));
+        assert_null(uir_allocate(&r.allocator, 1));
+        uir_release(&r.allocator, a, 50);
+        (void)uir_error(&r.diagnostics, UIR_STATUS_BAD_FILE, NULL, "the number of elements overflows");
+        assert_int_equal(uir_budget_end(&r.budget, taken_for[i], &r.diagnostics), UIR_STATUS_OUT_OF_MEMORY);
+        assert_int_equal(r.diagnostics.count, 1);
+        assert_string_equal(r.diagnostics.first->message, "the test (stage): out of memory");
+        assert_string_equal(r.diagnostics.first->location.node, "node");
+        uir_diagnostics_clear(&r.diagnostics);
+        assert_null(uir_allocate(&r.allocator, 101)); /* between operations: nothing to end */
+        assert_int_equal(uir_budget_begin(&r.budget, "the next", NULL, NULL), UIR_STATUS_OK);
+        a = uir_allocate(&r.allocator, 100);
+        assert_non_null(a);
+        uir_release(&r.allocator, a, 100);
+        end(&r, UIR_STATUS_OK, UIR_STATUS_OK, NULL);
+    }
+}
+
 static void test_limits_grow_with_the_files(void **state) {
     rig r;
     (void)state;
@@ -194,6 +236,7 @@ int main(void) {
         cmocka_unit_test(test_the_limit_holds_between_operations),
         cmocka_unit_test(test_work_is_counted),
         cmocka_unit_test(test_a_flag_stops_it),
+        cmocka_unit_test(test_memory_that_is_not_there),
         cmocka_unit_test(test_limits_grow_with_the_files),
         cmocka_unit_test(test_folding_has_its_own),
         cmocka_unit_test(test_a_watch_rings_once),

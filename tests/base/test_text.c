@@ -221,6 +221,24 @@ static void test_text_buffer(void **state) {
     uir_text_deinit(&text);
 }
 
+static void test_text_until(void **state) {
+    (void)state;
+    uir_allocator allocator = uir_allocator_system();
+    for (size_t length = 0; length < 20; length++) {
+        for (size_t more = 0; more < 20; more++) {
+            uir_text text;
+            uir_text_init(&text, &allocator);
+            for (size_t i = 0; i < length; i++) uir_text_append(&text, "x", 1);
+            uir_text_append_until(&text, more, 8, '-');
+            assert_int_equal((text.length + more) % 8, 0);
+            assert_true(text.length >= length && text.length < length + 8);
+            for (size_t i = 0; i <= text.length; i++)
+                assert_int_equal(text.data[i], i == text.length ? 0 : i < length ? 'x' : '-');
+            uir_text_deinit(&text);
+        }
+    }
+}
+
 /* Every length up to beyond the formatting buffer and the first blocks, in memory that shows a write past its end. */
 static void test_text_of_every_length(void **state) {
     (void)state;
@@ -305,6 +323,7 @@ static bool print_some(const uir_allocator *allocator) {
         bool failed = text.failed;
         uir_text_append_format(&text, "%0200d", i);
         uir_text_append_quoted(&text, "q", 1);
+        uir_text_append_until(&text, 1, 64, ' '); /* ends, and does nothing once memory has run out */
         uir_text_append_double(&text, i);
         if (failed) assert_int_equal(text.length, before);
     }
@@ -331,11 +350,17 @@ static void test_no_locale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_random_numbers),
-        cmocka_unit_test(test_reading),       cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_text_buffer),   cmocka_unit_test(test_every_allocation_may_fail),
-        cmocka_unit_test(test_no_locale),     cmocka_unit_test(test_text_of_every_length),
-        cmocka_unit_test(test_text_growth),   cmocka_unit_test(test_text_failures),
+        cmocka_unit_test(test_known_numbers),
+        cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_text_buffer),
+        cmocka_unit_test(test_text_until),
+        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_no_locale),
+        cmocka_unit_test(test_text_of_every_length),
+        cmocka_unit_test(test_text_growth),
+        cmocka_unit_test(test_text_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

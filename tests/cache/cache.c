@@ -325,6 +325,36 @@ static void test_least_recently_used_go(void **state) {
     assert_int_equal(count_files(f->folder, "tmp-"), 0);
 }
 
+/* Folders under the names of entries: nothing removes them, and the entries behind them go. */
+static void test_what_cannot_be_removed(void **state) {
+    fixture *f = *state;
+    uir_cache *small;
+    enum { SIZE = 10000, FOLDERS = 3 };
+    char path[400];
+    struct stat about;
+    uint64_t folders = 0;
+    store(f, 0, SIZE);
+    for (uint32_t n = 1; n <= FOLDERS; n++) {
+        path_of(f, key_of(n), "", path);
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{n % 2, 0}, {n % 2, 0}}, 0), 0);
+        assert_int_equal(stat(path, &about), 0);
+        folders += (uint64_t)about.st_size;
+    }
+    assert_int_equal(open_folder(f, f->folder, folders + SIZE + HEADER + 100, &small), UIR_STATUS_OK);
+    uir_cache_close(f->cache);
+    f->cache = small;
+    alarm(60); /* an endless walk fails */
+    store(f, 10, SIZE);
+    alarm(0);
+    assert_int_equal(load(f, 0, SIZE), UIR_STATUS_NOT_FOUND);
+    assert_int_equal(load(f, 10, SIZE), UIR_STATUS_OK);
+    for (uint32_t n = 1; n <= FOLDERS; n++) {
+        path_of(f, key_of(n), "", path);
+        assert_int_equal(rmdir(path), 0);
+    }
+}
+
 /* ---- folders ---- */
 static void test_folders_that_are_refused(void **state) {
     fixture *f = *state;
@@ -552,12 +582,19 @@ static void test_left_behind(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_kept_and_found),           TEST(test_names_are_in_no_path),
-        TEST(test_any_byte_changed),         TEST(test_other_lengths_and_things),
-        TEST(test_large_entries_are_known),  TEST(test_least_recently_used_go),
-        TEST(test_folders_that_are_refused), TEST(test_where_it_is),
-        TEST(test_read_only_folder),         TEST(test_full_disk),
-        TEST(test_processes_at_once),        TEST(test_left_behind),
+        TEST(test_kept_and_found),
+        TEST(test_names_are_in_no_path),
+        TEST(test_any_byte_changed),
+        TEST(test_other_lengths_and_things),
+        TEST(test_large_entries_are_known),
+        TEST(test_least_recently_used_go),
+        TEST(test_what_cannot_be_removed),
+        TEST(test_folders_that_are_refused),
+        TEST(test_where_it_is),
+        TEST(test_read_only_folder),
+        TEST(test_full_disk),
+        TEST(test_processes_at_once),
+        TEST(test_left_behind),
         TEST(test_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* A stage that refuses one group costs that group alone; what is in the way of any device ends the compile, and so does
- * a fault of the compiler, which is called one.
+/* A stage that refuses one group costs that group alone; what is in the way of any device ends the compile. A fault of
+ * the compiler ends it too, and is called one; where faults are isolated it costs its group alone, and is counted.
  *
  * The schedules, kernels and runs of lower/ and ir/ stand behind a wrapper (the linker's --wrap), which fails for the
  * group that a case names, with the case's status. */
@@ -21,21 +21,32 @@ typedef struct refusal_case {
     uir_status status;
     bool ends;          /* the compile, not the group's kernel alone */
     const char *victim; /* part of the kernel's name */
+    bool isolated;      /* faults cost their groups alone */
+    const char *fault;  /* NULL: it counts as none */
 } refusal_case;
 
 static const refusal_case cases[] = {
-    {UIR_STAGE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false, "matmul"},
-    {UIR_STAGE_SCHEDULE, UIR_STATUS_LIMIT, false, "matmul"},
-    {UIR_STAGE_IGRAPH, UIR_STATUS_UNSUPPORTED, false, "matmul"},
-    {UIR_STAGE_RUNS, UIR_STATUS_LIMIT, false, "concat"}, /* whose past and present have slack by then */
-    {UIR_STAGE_SCHEDULE, UIR_STATUS_INTERNAL, true, "matmul"},
-    {UIR_STAGE_SCHEDULE, UIR_STATUS_BAD_FILE, true, "matmul"},
-    {UIR_STAGE_IGRAPH, UIR_STATUS_INTERNAL, true, "matmul"},
-    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_FILE, true, "matmul"},
-    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_DATA, true, "matmul"},
-    {UIR_STAGE_RUNS, UIR_STATUS_BAD_FILE, true, "concat"},
-    {UIR_STAGE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true, "matmul"},
-    {UIR_STAGE_IGRAPH, UIR_STATUS_CANCELLED, true, "matmul"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_UNSUPPORTED, false, "matmul", false, NULL},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_LIMIT, false, "matmul", false, NULL},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_UNSUPPORTED, false, "matmul", false, NULL},
+    {UIR_STAGE_RUNS, UIR_STATUS_LIMIT, false, "concat", false, NULL}, /* whose past and present have slack by then */
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_INTERNAL, true, "matmul", false, NULL},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_BAD_FILE, true, "matmul", false, NULL},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_INTERNAL, true, "matmul", false, NULL},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_FILE, true, "matmul", false, NULL},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_DATA, true, "matmul", false, NULL},
+    {UIR_STAGE_RUNS, UIR_STATUS_BAD_FILE, true, "concat", false, NULL},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true, "matmul", false, NULL},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_CANCELLED, true, "matmul", false, NULL},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_INTERNAL, false, "matmul", true, "_matmul, schedule: this one is refused"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_BAD_FILE, false, "matmul", true, "_matmul, schedule: this one is refused"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_INTERNAL, false, "matmul", true, "_matmul, igraph: this one is refused"},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_BAD_DATA, false, "matmul", true, "_matmul, igraph: this one is refused"},
+    {UIR_STAGE_RUNS, UIR_STATUS_BAD_FILE, false, "concat", true, "_concat, runs: this one is refused"},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_LIMIT, false, "matmul", true, NULL},
+    {UIR_STAGE_RUNS, UIR_STATUS_UNSUPPORTED, false, "concat", true, NULL},
+    {UIR_STAGE_SCHEDULE, UIR_STATUS_OUT_OF_MEMORY, true, "matmul", true, NULL},
+    {UIR_STAGE_IGRAPH, UIR_STATUS_CANCELLED, true, "matmul", true, NULL},
 };
 static const refusal_case *current; /* NULL: nothing fails */
 static const char *const words = "this one is refused";
@@ -77,7 +88,8 @@ uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diag
 
 static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_compile *out_compile) {
     uir_allocator allocator = uir_allocator_system();
-    const uir_compile_options options = {.description = device, .unfused = true};
+    const uir_compile_options options = {
+        .description = device, .unfused = true, .isolates_faults = current && current->isolated};
     const uir_compile_text text = {source, strlen(source), "refusals", NULL};
     const uir_compile_call call = {.diagnostics = diagnostics};
     uir_compile_init(out_compile, NULL, &options, &allocator, NULL);
@@ -114,6 +126,12 @@ static void check(const uir_device *device, uint32_t whole) {
         assert_int_equal(c.lowering.kernels.count, whole - 1);
         assert_true(has_kernel(&c.lowering, "reduce_max")); /* a kernel after it, and one before it */
         assert_true(has_kernel(&c.lowering, "exp"));
+    }
+    assert_int_equal(c.lowering.faults.count, current->fault != NULL);
+    if (current->fault) {
+        const char *fault = c.lowering.faults.data[0];
+        assert_int_equal(strncmp(fault, "kernel k", 8), 0);
+        assert_non_null(strstr(fault, current->fault));
     }
     uir_compile_deinit(&c);
     uir_diagnostics_deinit(&diagnostics);

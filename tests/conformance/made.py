@@ -34,7 +34,7 @@ def model_of(op, inputs, outputs=1, domain="", opset=22, ml=5, constants=(), **a
 
 def run_ort(model, inputs):
     options = ort.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, {port.name: value for port, value in zip(session.get_inputs(), inputs)})
 

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 OUT = os.path.join(ROOT, "build", "made")
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 MODULES = ("made_opsets", "made_text", "made_ml", "made_svm", "made_skl", "made_branches",
-           "made_remainder")
+           "made_remainder", "made_microsoft", "made_lengths")
 ENGINES = (["--device", "interpreter"], ["--device", "vm"], ["--device", "cpu", "--compiled", "--every", "12"])
 
 

@@ -1,11 +1,18 @@
-"""The onnx suite's node tests in other clothes, run by conformance_suite: what a rule decides from shapes and constants must
-come out the same when it learns them at another time.
+"""ONNX test folders in other clothes, run by conformance_suite: what a rule decides from shapes and constants must come out
+the same when it learns them at another time.
 
-  symbolic   every extent of every tensor input of rank 2 and up is a symbol
+  plain      as it is
+  symbolic   every extent of every tensor input is a symbol, but the length of a list (integers or booleans of rank 1)
+  unsized    the length of each list, too
   lists      integer and boolean inputs of rank 0 and 1 (axes, starts, pads, sizes ..) are constants
   constant   every input is a constant: the whole model folds
+  inputs     every constant (initializers, Constant nodes of the main graph) is an input, with symbols for extents
 
-Function bodies (`_expanded`) are left out: they are the same rules again. Writes to build/variants."""
+  run_variants.py [--device NAME] [--interpret] [--folder DIR] [VARIANT...]
+
+Default: the onnx suite's node tests on the interpreter, all variants but `plain`. Function bodies (`_expanded`) are left out: they are
+the same rules again. A test with several data sets is taken with its first. Writes to build/variants."""
+import argparse
 import glob
 import os
 import re
@@ -14,10 +21,10 @@ import subprocess
 import sys
 
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
+SUITE = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
 OUT = os.path.join(ROOT, "build", "variants")
 LISTS = (TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL)
 
@@ -26,32 +33,48 @@ def tensor_type(value):
     return value.type.tensor_type if value.type.HasField("tensor_type") else None
 
 
-def make_symbolic(model):
+def is_list(kind):
+    return kind.elem_type in LISTS and len(kind.shape.dim) == 1
+
+
+def free_dims(model, lists):
+    """Makes a symbol of each extent; how many were made."""
     count = 0
     for value in model.graph.input:
         kind = tensor_type(value)
-        if kind is None or len(kind.shape.dim) < 2:
+        if kind is None or (is_list(kind) and not lists):
             continue
         for dim in kind.shape.dim:
             dim.Clear()
             dim.dim_param = f"D{count}"
             count += 1
-    return list(enumerate(model.graph.input)) if count else None
+    return count
 
 
-def make_constant(model, folder, lists_only):
-    """Turns inputs into initializers; returns those that stay, with their numbers, or None when nothing changed."""
+def make_symbolic(model, _folder):
+    return list(range(len(model.graph.input))) if free_dims(model, False) else None
+
+
+def make_unsized(model, _folder):
+    """Where there are lists: else it is the variant before."""
+    lists = any(is_list(kind) for kind in map(tensor_type, model.graph.input) if kind is not None)
+    return list(range(len(model.graph.input))) if lists and free_dims(model, True) else None
+
+
+def make_constant(model, folder, lists_only=False):
+    """Turns inputs into initializers; the numbers of those that stay, or None when nothing changed."""
     stay, made = [], []
     for number, value in enumerate(model.graph.input):
         kind = tensor_type(value)
-        wanted = kind is not None and kind.elem_type != TensorProto.STRING
+        path = os.path.join(folder, "test_data_set_0", f"input_{number}.pb")
+        wanted = kind is not None and kind.elem_type != TensorProto.STRING and os.path.exists(path)
         if lists_only:
             wanted = wanted and kind.elem_type in LISTS and len(kind.shape.dim) < 2
         if not wanted:
             stay.append((number, value))
             continue
         tensor = TensorProto()
-        with open(os.path.join(folder, "test_data_set_0", f"input_{number}.pb"), "rb") as f:
+        with open(path, "rb") as f:
             tensor.ParseFromString(f.read())
         tensor.name = value.name
         made.append(tensor)
@@ -59,38 +82,87 @@ def make_constant(model, folder, lists_only):
     del model.graph.input[:]
     model.graph.input.extend(values)
     model.graph.initializer.extend(made)
-    return stay if made else None
+    return [number for number, _ in stay] if made else None
 
 
-def write(variant, name):
-    folder = os.path.join(DATA, name)
+def make_lists(model, folder):
+    return make_constant(model, folder, True)
+
+
+def make_inputs(model, _folder):
+    """Turns constants into inputs, whose tensors come after the numbers of those that were inputs before."""
+    graph = model.graph
+    constants = [t for t in graph.initializer if t.data_type != TensorProto.STRING]
+    for node in list(graph.node):
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx") and node.attribute[0].name == "value":
+            tensor = TensorProto()
+            tensor.CopyFrom(node.attribute[0].t)
+            tensor.name = node.output[0]
+            constants.append(tensor)
+            graph.node.remove(node)
+    stay = [number for number, value in enumerate(graph.input) if value.name not in {t.name for t in constants}]
+    for t in constants:
+        graph.initializer.remove(t) if t in graph.initializer else None
+    values = [graph.input[number] for number in stay]
+    values += [helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in constants]
+    del graph.input[:]
+    graph.input.extend(values)
+    free_dims(model, False)
+    del graph.value_info[:]
+    return stay + [numpy_helper.to_array(t) for t in constants] if constants else None
+
+
+def make_plain(model, _folder):
+    return list(range(len(model.graph.input)))
+
+
+VARIANTS = {"plain": make_plain, "symbolic": make_symbolic, "unsized": make_unsized, "lists": make_lists, "constant": make_constant,
+            "inputs": make_inputs}
+
+
+def write(variant, folder):
     model = onnx.load(os.path.join(folder, "model.onnx"))
-    stay = make_symbolic(model) if variant == "symbolic" else make_constant(model, folder, variant == "lists")
-    if stay is None:
+    inputs = VARIANTS[variant](model, folder)
+    if inputs is None:
         return
     for value in model.graph.output:
         if tensor_type(value) is not None:
             value.type.tensor_type.ClearField("shape")
-    target = os.path.join(OUT, variant, "node", name)
+    target = os.path.join(OUT, variant, "node", os.path.basename(folder))
     data = os.path.join(target, "test_data_set_0")
     os.makedirs(data)
     onnx.save(model, os.path.join(target, "model.onnx"))
-    for new, (old, _) in enumerate(stay):
-        os.symlink(os.path.join(folder, "test_data_set_0", f"input_{old}.pb"), os.path.join(data, f"input_{new}.pb"))
+    for new, old in enumerate(inputs):
+        path = os.path.join(data, f"input_{new}.pb")
+        if not isinstance(old, int):
+            onnx.save_tensor(numpy_helper.from_array(old), path)
+        elif os.path.exists(given := os.path.join(folder, "test_data_set_0", f"input_{old}.pb")):
+            os.symlink(given, path)
     for path in glob.glob(os.path.join(folder, "test_data_set_0", "output_*.pb")):
         os.symlink(path, os.path.join(data, os.path.basename(path)))
 
 
 def main():
+    parser = argparse.ArgumentParser(description="Runs ONNX test folders in other clothes.")
+    parser.add_argument("--device", default="interpreter")
+    parser.add_argument("--interpret", action="store_true")
+    parser.add_argument("--folder", default=SUITE, help="of the tests, each a folder with a model and data sets")
+    parser.add_argument("variants", nargs="*", metavar="VARIANT")
+    options = parser.parse_args()
     program = os.path.join(os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")), "conformance_suite")
+    tests = [os.path.join(os.path.abspath(options.folder), name) for name in sorted(os.listdir(options.folder))
+             if not name.endswith("_expanded") and "_expanded_" not in name]
     totals = [0, 0, 0]
-    for variant in ("symbolic", "lists", "constant"):
+    for variant in options.variants or list(VARIANTS)[1:]:
         shutil.rmtree(os.path.join(OUT, variant), ignore_errors=True)
-        for name in sorted(os.listdir(DATA)):
-            if not name.endswith("_expanded") and "_expanded_" not in name:
-                write(variant, name)
-        result = subprocess.run([program, "--data", os.path.join(OUT, variant), "--timeout", "120"],
-                                capture_output=True, text=True, cwd=ROOT, check=False)
+        for test in tests:
+            if os.path.exists(os.path.join(test, "model.onnx")):
+                write(variant, test)
+        if not os.path.isdir(os.path.join(OUT, variant)):
+            continue
+        command = [program, "--data", os.path.join(OUT, variant), "--device", options.device, "--timeout", "120"]
+        result = subprocess.run(command + ["--interpret"] * options.interpret, capture_output=True, text=True, cwd=ROOT,
+                                check=False)
         for line in result.stdout.splitlines():
             if line.startswith("FAILED"):
                 print(f"{variant}: {line}")

@@ -278,6 +278,11 @@ static void run_test(run *r, const char *folder, const settings *s) {
         }
         return;
     }
+    uir_model_info info = {.struct_size = sizeof info};
+    if (uir_model_get_info(r->model, &info) != UIR_STATUS_OK || info.fault_count) {
+        fail(r, "a fault of the compiler");
+        return;
+    }
     if (uir_session_create(r->model, NULL, &r->session) != UIR_STATUS_OK) {
         fail(r, "no session");
         return;

@@ -359,6 +359,35 @@ static void messages_name_node_and_op(void **state) {
     }
 }
 
+/* The hint: the nearest op, in whatever domain; that a function of the model's own would be taken. */
+static void hints_name_the_nearest_op(void **state) {
+    (void)state;
+    static const struct {
+        const char *domain, *op, *hint;
+    } rows[] = {
+        {"", "Rleu", "the nearest supported op is Relu; a function Rleu in the model's own functions would be used"},
+        {"com.microsoft", "FusedGelu", "op is com.microsoft::FastGelu; a function com.microsoft::FusedGelu in the"},
+        {"pkg", "Conv", "the nearest supported op is Conv; a function pkg::Conv in"},
+        {"pkg", "BiasGelu", "the nearest supported op is com.microsoft::BiasGelu; "},
+        {"com.microsoft", "Gelo", "the nearest supported op is com.microsoft::Gelu; "},
+        {"", "Gelo", "the nearest supported op is Gelu; "},
+        {"pkg", "Xyzzy", "a function pkg::Xyzzy in the model's own functions would be used; --list-ops shows all ops"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        blob node = make_node(rows[i].op, "n", "x", "y");
+        put_text(&node, NODE_DOMAIN, rows[i].domain);
+        blob model = make_model(make_graph_of(node));
+        if (*rows[i].domain) put_message(&model, MODEL_OPSET, make_opset(rows[i].domain, 1));
+        loaded l;
+        load_model(&l, model, NULL);
+        assert_int_equal(l.status, UIR_STATUS_UNSUPPORTED);
+        const char *hint = l.diagnostics.first->hint;
+        assert_true(hint && strstr(hint, rows[i].hint));
+        assert_int_equal(!strstr(hint, "nearest"), !strstr(rows[i].hint, "op is "));
+        unload(&l);
+    }
+}
+
 static blob softmax_with(blob attribute) {
     blob node = make_node("Softmax", "n", "x", "y");
     put_message(&node, NODE_ATTRIBUTE, attribute);
@@ -525,6 +554,7 @@ int main(void) {
         cmocka_unit_test(inputs_of_bodies_hide_constants),
         cmocka_unit_test(outputs_are_as_declared),
         cmocka_unit_test(messages_name_node_and_op),
+        cmocka_unit_test(hints_name_the_nearest_op),
         cmocka_unit_test(gaps_are_told_up_to_a_limit),
         cmocka_unit_test(signs_name_nothing),
         cmocka_unit_test(a_domain_has_one_version),

@@ -226,6 +226,15 @@ def add_picture(seeds):
     options += [("JPEG", m, o) for m in ("L", "RGB", "CMYK") for o in ways]
     options += [("JPEG", "RGB", {"restart_marker_blocks": 1}), ("PNG", "RGB", {"compress_level": 0})]
     options += [("BMP", m, {}) for m in ("1", "L", "P", "RGB", "RGBA")] + [("PPM", m, {}) for m in ("1", "L", "RGB")]
+    fax = ("group3", "group4", "tiff_ccitt")
+    options += [("TIFF", m, {"compression": c}) for m in ("L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "I;16")
+                for c in (None, "tiff_lzw", "tiff_adobe_deflate", "packbits")]
+    options += [("TIFF", "1", {"compression": c}) for c in fax] + [("TIFF", "RGB", {"compression": "jpeg"}),
+                                                                   ("TIFF", "RGB", {"big_tiff": True})]
+    options += [("WEBP", m, {"lossless": w}) for m in ("L", "RGB", "RGBA") for w in (False, True)]
+    options += [("JPEG2000", m, dict(o, no_jp2=bare)) for m in ("L", "LA", "RGB", "RGBA", "I;16") for bare in (False, True)
+                for o in ({}, {"irreversible": True, "quality_layers": [30, 10]}, {"tile_size": (8, 8)},
+                          {"precinct_size": (32, 32), "progression": "RPCL"})]
     for kind, mode, more in options:
         buffer = io.BytesIO()
         picture.convert("I" if mode == "I;16" else "RGB").convert(mode).save(buffer, kind, **more)

@@ -1,6 +1,7 @@
 /* Pictures: as value files, and as the operator ImageDecoder reads them. */
 #include "io/full/formats.h"
 #include "image/decode.h"
+#include "image/full/all.h"
 #include "tests/fuzz/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_require_told(&c, status);
     fuzz_count(status == UIR_STATUS_OK);
     if (status == UIR_STATUS_OK) uir_tensor_release(tensor);
-    const uir_image_options options = {.format = formats[size % 3]};
+    const uir_image_options options = {.format = formats[size % 3], .extras = &uir_image_all};
     status = uir_image_decode(&c.allocator, data, size, &options, &pixels, &problem);
     if (status == UIR_STATUS_OK)
         uir_pixels_release(&c.allocator, &pixels);

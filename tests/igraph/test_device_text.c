@@ -4,6 +4,8 @@
  * usage: test_device_text [COUNT]   damaged texts (default 3000) */
 #include "tests/igraph/support.h"
 
+#include <time.h>
+
 static uint32_t damages = 3000;
 
 static uir_status parse(zoo *z, uir_arena *arena, const char *text, size_t length, uir_device_vector *devices) {
@@ -223,9 +225,42 @@ static void damage_is_survived(void **state) {
     zoo_close(&z);
 }
 
+/* Processor time, in ms, of a description of so many sources, of which numbers name the last; the least of some. */
+static double read_sources(zoo *z, uint32_t count) {
+    uir_text text;
+    double least = 1e9;
+    uir_text_init(&text, &z->allocator);
+    uir_text_append_string(&text, "device toy {\n");
+    for (uint32_t i = 0; i < count; i++) uir_text_append_format(&text, "source s%u \"x\"\n", i);
+    for (uint32_t i = 0; i < count; i++) uir_text_append_format(&text, "groups 1 @s%u\n", count - 1);
+    for (int turn = 0; turn < 5; turn++) {
+        uir_arena arena;
+        uir_device_vector devices;
+        uir_arena_init(&arena, &z->allocator);
+        clock_t begin = clock();
+        (void)!parse(z, &arena, text.data, text.length, &devices);
+        double ms = 1e3 * (double)(clock() - begin) / CLOCKS_PER_SEC;
+        if (ms < least) least = ms;
+        uir_arena_deinit(&arena);
+    }
+    uir_text_deinit(&text);
+    return least;
+}
+
+/* Eight times the text takes some eight times the work, not sixty-four. */
+static void names_are_found_at_once(void **state) {
+    (void)state;
+    zoo z;
+    zoo_open(&z);
+    double few = read_sources(&z, 2500), many = read_sources(&z, 20000);
+    if (many > 24 * (few > 0.5 ? few : 0.5)) fail_msg("%g ms for 2500 sources, %g for 20000", few, many);
+    zoo_close(&z);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(builds_own), cmocka_unit_test(chips),
-                                       cmocka_unit_test(faults_are_told), cmocka_unit_test(damage_is_survived)};
+                                       cmocka_unit_test(faults_are_told), cmocka_unit_test(damage_is_survived),
+                                       cmocka_unit_test(names_are_found_at_once)};
     if (argc > 1) damages = (uint32_t)strtoul(argv[1], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@ C11 and C++17, and programs of an older header run.
 
 In: the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
 """
+import collections
 import os
 import re
 import shutil
@@ -110,6 +111,7 @@ def test_cmake_package(tree):
     run("cmake", "--build", build)
     run_examples(tree, *(os.path.join(build, "uir-" + name) for name in ("digits", "buffers", "generate")))
     package = make_package(tree)
+    run_examples(tree, os.path.join(build, "uir-digits-uir_static"), os.path.join(build, "uir-buffers"))
     for library in ("uir_rt", "uir_rt_static"):
         program = os.path.join(build, "uir-buffers-" + library)
         run_examples(tree, None, program, model=package)
@@ -183,6 +185,60 @@ def test_libraries(tree):
     everything = subprocess.run(["grep", "-rl", ROOT, tree.prefix, "--include=*.pc", "--include=*.cmake", "--include=*.h"],
                                 capture_output=True, text=True).stdout
     assert not everything, f"the checkout is named in {everything}"
+
+
+def test_names_are_defined_once(tree):
+    """An archive that has a function twice works by the order of its members, if at all."""
+    archives = [f for f in os.listdir(tree.library) if f.endswith(".a")]
+    assert set(archives) == {f"lib{name}.a" for name in LIBRARIES}, archives
+    for archive in archives:
+        said = run("nm", "-g", "--defined-only", os.path.join(tree.library, archive))
+        names = collections.Counter(re.findall(r"^[0-9a-f]+ [A-TX-Z] (\w+)$", said, re.M))
+        assert len(names) > 300, f"{archive}: {len(names)} names"
+        twice = sorted(name for name, count in names.items() if count > 1)
+        assert not twice, f"{archive} defines twice: {twice}"
+
+
+def test_static(tree):
+    """A program that loads an ONNX model, or a package: by libuir.a, or libuir_rt.a, in part, whole, and without any shared library."""
+    functions, structures = read_headers(tree)
+    for name, macro, rows in (("functions", "FUNCTION", functions), ("structures", "STRUCTURE", structures)):
+        with open(tree.path(name + ".inc"), "w", encoding="utf-8") as f:
+            f.writelines(f"{macro}({row})\n" for row in rows)
+    source, package = os.path.join(ROOT, "tests", "install", "header.c"), make_package(tree)
+    bare = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    for library in LIBRARIES:
+        flags = tree.flags(library, "--static")
+        archive = os.path.join(tree.library, f"lib{library}.a")
+        rest = [f for f in flags if f != "-l" + library]
+        for way in ([archive, *rest], ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *rest], ["-static", archive, *rest]):
+            program = tree.path("static")
+            run("cc", "-std=c11", *WARNINGS, "-I", tree.kept.name, source, "-o", program, *way)
+            assert "libuir" not in subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+            out = run(program, DIGITS if library == "uir" else package, env=bare)
+            assert "\nf32 " in out, out
+
+
+def test_licences(tree):
+    for name in ("LICENSE", "THIRD_PARTY.md", "docs/guide.md", "examples/digits.c"):
+        assert os.path.isfile(os.path.join(tree.prefix, "share", "doc", "uir", name)), f"{name} is not installed"
+
+
+def test_script_run_builds_what_is_installed(tree):
+    """What `script/run` asks of ninja makes every file of the build that `cmake --install` takes."""
+    with open(os.path.join(ROOT, "script", "run"), encoding="utf-8") as f:
+        targets = re.search(r'ninja -C "\$build" ([^;#]+);', f.read()).group(1).split()
+    made = set(run("ninja", "-C", BUILD, "-t", "inputs", *targets).split("\n"))
+    made |= {output for target in targets for output in re.findall(r"^ {4}([^\s|]+)$", run("ninja", "-C", BUILD, "-t", "query", target), re.M)}
+    taken = set()
+    for folder, folders, files in os.walk(BUILD):
+        if "cmake_install.cmake" in files:
+            with open(os.path.join(folder, "cmake_install.cmake"), encoding="utf-8") as f:
+                taken |= {os.path.relpath(t, BUILD) for t in re.findall(rf'"({re.escape(BUILD)}/(?:bin|lib)/[^"]+)"', f.read())}
+    taken = {t for t in taken if os.path.isfile(os.path.join(BUILD, t)) and not os.path.islink(os.path.join(BUILD, t))}
+    assert len(taken) > 6, taken
+    missing = {t for t in taken if t not in made and not any(m.startswith(t) for m in made)}
+    assert not missing, f"script/run does not make {sorted(missing)}"
 
 
 def check_hardened(path, *more):

@@ -87,18 +87,24 @@ static void line(row_kernel *k, const char *format, ...) {
     uir_text_append_format(&k->body, "%s%s\n", k->indent, text);
 }
 
-/* An instruction of the family for the dtype; transcendentals are f32's. */
+/* An instruction of the family for the dtype; transcendentals are f32's, and some f64's. */
 static const uir_iop_row *find_iop(row_kernel *k, uir_iop_family family, uir_dtype dtype) {
     char class = uir_dtype_is_float(dtype) ? 'F' : uir_dtype_is_integer(dtype) ? 'I' : 'B';
     for (int tries = 0; tries < 60; tries++) {
         const uir_iop_row *row = uir_iop_get_row((uir_iop_code)below(k->g, UIR_IOP_COUNT));
-        static const char *const f32_only[] = {
-#define UIR_KERNEL_MATH(constant, name) "unary." #name,
+        static const char *const functions[] = {
+#define UIR_KERNEL_MATH(constant, name, ulp) "unary." #name,
 #include "ir/kernel_math.def"
         };
-        bool skip = row->family != family || !strchr(row->classes, class);
-        for (size_t i = 0; i < sizeof f32_only / sizeof *f32_only; i++)
-            skip |= dtype != UIR_DTYPE_F32 && !strcmp(row->name, f32_only[i]);
+        static const char *const wide[] = {
+#define UIR_KERNEL_MATH_LARGE_F64(constant, name, ulp) "unary." #name,
+#include "ir/kernel_math.def"
+        };
+        bool skip = row->family != family || !strchr(row->classes, class), is_wide = false;
+        for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+            is_wide |= dtype == UIR_DTYPE_F64 && !strcmp(row->name, wide[i]);
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+            skip |= dtype != UIR_DTYPE_F32 && !is_wide && !strcmp(row->name, functions[i]);
         if (!skip) return row;
     }
     return NULL;

@@ -1,6 +1,9 @@
 /* Groups in text through lowering at many sizes.
  *
- *   uir-lower-cases [-v] [-a] [NAME]...
+ *   test_lower_cases [-v] [-a] [-n ROUNDS] [-w WORK] [NAME]...
+ *
+ * -n ROUNDS  of drawn sizes, of each group (14)
+ * -w WORK    most executions of blocks in one round: sizes beyond are replaced by smaller ones of the list (any)
  */
 #include "backends/cpu/target/cpu.h"
 #include "fusion/fusion.h"
@@ -26,7 +29,20 @@ static const group_case long_cases[] = {
 static const int64_t tried[] = {1, 2, 3, 7, 0, 31, 32, 33, 64, 65, 129, 17, 257};
 enum { TRIED = sizeof tried / sizeof *tried };
 
-static int check_case(const group_case *of, const uir_device *device, bool verbose, bool all, int rounds) {
+/* Replaces the largest size by the next smaller one that is tried. False: no size is left to be replaced. */
+static bool shrink(const uir_dims *dims, int64_t *values, uint32_t symbols) {
+    uint32_t largest = 0;
+    for (uint32_t s = 1; s < symbols; s++)
+        if (values[s] > values[largest]) largest = s;
+    int64_t next = symbols ? uir_dims_symbol_facts(dims, (uir_symbol){largest}).min : 0;
+    for (uint32_t i = 0; symbols && i < TRIED; i++)
+        if (tried[i] < values[largest] && tried[i] > next) next = tried[i];
+    if (!symbols || next >= values[largest]) return false;
+    values[largest] = next;
+    return true;
+}
+
+static int check_case(const group_case *of, const uir_device *device, bool verbose, bool all, int rounds, double work) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
@@ -44,7 +60,7 @@ static int check_case(const group_case *of, const uir_device *device, bool verbo
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         uir_node_id node = graph.nodes.data[n];
         if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
-        lower_check c = {.device = device, .allocator = &allocator, .show = verbose, .show_all = all};
+        lower_check c = {.device = device, .allocator = &allocator, .show = verbose, .show_all = all, .most_work = work};
         lower_prepare(&c, module, node);
         uint32_t symbols = uir_dims_symbol_count(module->dims), runs = 0;
         for (int round = 0; c.stage == LOWER_FINE && round < rounds; round++) {
@@ -57,7 +73,15 @@ static int check_case(const group_case *of, const uir_device *device, bool verbo
                 if (values[s] < facts.min) values[s] = facts.min;
                 if (values[s] > facts.max) values[s] = facts.max;
             }
-            runs += lower_run(&c, module, node, values, (uint64_t)round + 1);
+            bool ran = lower_run(&c, module, node, values, (uint64_t)round + 1);
+            while (work > 0 && !ran && c.stage == LOWER_FINE) {
+                bool smaller = shrink(module->dims, values, symbols);
+                if (!smaller) c.most_work = 0; /* its least sizes run whatever they take */
+                ran = lower_run(&c, module, node, values, (uint64_t)round + 1);
+                c.most_work = work;
+                if (!smaller) break;
+            }
+            runs += ran;
             if (c.stage != LOWER_FINE) {
                 fprintf(stderr, "%s at", of->name);
                 for (uint32_t s = 0; s < symbols; s++)
@@ -91,7 +115,8 @@ int main(int argc, char **argv) {
     uir_allocator allocator = uir_allocator_system();
     static uir_cpu_device cpu;
     bool verbose = false, all = false, named = false;
-    int failures = 0, rounds = 14;
+    int failures = 0, rounds = 14, groups = 0;
+    double work = 0;
     uir_diagnostics_init(&d, &allocator);
     if (uir_cpu_describe(getenv("UIR_CPU") ? NULL : "generic", &d, &cpu) != UIR_STATUS_OK) {
         fprintf(stderr, "%s\n", d.first->message);
@@ -104,6 +129,8 @@ int main(int argc, char **argv) {
             all = verbose = true;
         else if (!strcmp(argv[i], "-n") && i + 1 < argc)
             rounds = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "-w") && i + 1 < argc)
+            work = atof(argv[++i]);
         else
             named = true;
     }
@@ -112,8 +139,11 @@ int main(int argc, char **argv) {
         const group_case *of = k < count ? &cases[k] : &long_cases[k - count];
         bool wanted = !named;
         for (int i = 1; i < argc; i++) wanted = wanted || !strcmp(argv[i], of->name);
-        if (wanted) failures += check_case(of, &cpu.device, verbose, all, k < count ? rounds : 1);
+        if (!wanted) continue;
+        failures += check_case(of, &cpu.device, verbose, all, k < count ? rounds : 1, k < count ? work : 0);
+        groups++;
     }
-    printf("%d failed\n", failures);
-    return failures != 0;
+    if (!groups) fprintf(stderr, "there is no such case\n");
+    printf("%d passed, %d failed, 0 skipped\n", failures < groups ? groups - failures : 0, failures + !groups);
+    return failures != 0 || !groups;
 }

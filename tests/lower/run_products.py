@@ -23,15 +23,10 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-try:
-    import numpy as np
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-    from onnx.reference import ReferenceEvaluator
-except ImportError as error:
-    print(f"skip: {error}")
-    print("0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs every written-out model on every data set that it has, as exported and in disguise.
 
-    run_models.py [--disguised] [--device interpreter] [--strict] [--bin DIR] [--models DIR] [NAME...]
+    run_models.py [--disguised] [--device interpreter] [--native] [--bin DIR] [--models DIR] [NAME...]
 
 In: uir-run in $UIR_BIN, the models in $UIR_MODELS_BUILT. A set passes when uir-run agrees by its own comparison, when the
 outputs it saved agree by this file's, and when a text recogniser's output reads as `expect_text` says. In disguise: every
 graph's nodes in another legal order, and every name (nodes, values, dims, inputs, outputs) another, with characters that
-no tool likes. Strictly: compiled kernels alone, and no compiler after the first data set. Quantised models run too, but a difference of theirs is a skip: rounding ties are not settled yet.
+no tool likes. --native: compiled kernels alone, and no compiler after the first data set. Quantised models run too, but a difference of theirs is a skip: rounding ties are not settled yet.
 Out: a line per failure, then `N passed, M failed, S skipped`.
 """
 import argparse
@@ -71,7 +71,7 @@ def run_set(program, folder, data, info, arguments, environment):
         command = [program, os.path.join(folder, "model.onnx"), "--data", os.path.join(folder, data), "--save", saved, "--quiet"]
         try:
             done = subprocess.run(command + arguments, capture_output=True, text=True, errors="replace", timeout=LIMIT_S,
-                                  env={**os.environ, **environment})
+                                  env={**os.environ, "UIR_STRICT": "1", **environment})
         except subprocess.TimeoutExpired:
             raise Different(f"took over {LIMIT_S} s") from None
         if done.returncode != 0:
@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
     parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models")))
     parser.add_argument("--device", default="interpreter")
-    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--native", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     program = os.path.join(options.bin, "uir-run")
@@ -211,7 +211,7 @@ def main():
     passed = failed = skipped = 0
     scratch = None
     cache = tempfile.mkdtemp(prefix="uir-cache-")
-    arguments = ["--device", options.device, "--cache", cache] + (["--no-vm", "--no-fallback", "--no-vendor"] if options.strict else [])
+    arguments = ["--device", options.device, "--cache", cache] + (["--no-vm", "--no-fallback", "--no-vendor"] if options.native else [])
     for folder in folders:
         name = os.path.basename(folder)
         with open(os.path.join(folder, "info.json"), encoding="utf-8") as f:
@@ -224,7 +224,7 @@ def main():
             for index, data in enumerate(sorted(os.path.basename(d) for d in glob.glob(os.path.join(folder, "test_data_set_*")))):
                 try:
                     # One compile serves all shapes.
-                    environment = {"CC": "/bin/false"} if options.strict and index else {}
+                    environment = {"CC": "/bin/false"} if options.native and index else {}
                     run_set(program, where, data, info, arguments, environment)
                     passed += 1
                 except Different as e:

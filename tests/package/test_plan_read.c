@@ -26,7 +26,7 @@ static const char *const module_text = /**/
     "        %b3: i32[1, 1] = iota() {axis = 1, dims = [1, 1], dtype = i32}\n"
     "        return %b3\n"
     "    }, sizes = [N], kernel = \"which\"}\n"
-    "    %k: f32[1], %i2: i64[1] = top_k(%x) {axis = 0, k = [1], largest = 1, sorted = 1}\n"
+    "    %k: f32[1], %i2: i64[1] = top_k(%x) {axis = 0, k = [1], largest = 1, sorted = 1} name \"best\" from \"TopK\"\n"
     "    return %d, %l, %y, %r, %t, %k, %i2\n"
     "}\n";
 
@@ -51,6 +51,7 @@ static uir_plan_pointer *pointer_of(uir_plan *p, uint32_t role) {
 }
 #define LAUNCH step_of(p, UIR_PLAN_STEP_LAUNCH)
 #define LOOP   step_of(p, UIR_PLAN_STEP_LOOP)
+#define HOST   step_of(p, UIR_PLAN_STEP_HOST)
 #define COPY   step_of(p, UIR_PLAN_STEP_COPY)
 #define BODY   p->blocks[LOOP->target]
 
@@ -126,6 +127,13 @@ static uir_plan_pointer *pointer_of(uir_plan *p, uint32_t role) {
          p->attributes[0].first = p->texts_count)                                                                      \
     EDIT("a step of an unknown kind", p->steps[0].kind = UIR_PLAN_STEP_KIND_COUNT)                                     \
     EDIT("a step without a name", p->steps[0].node = p->texts_count)                                                   \
+    EDIT("a node without a name", p->nodes[0].name = p->texts_count)                                                   \
+    EDIT("a node without an op", p->nodes[0].op = p->texts_count)                                                      \
+    EDIT("a node of an unknown fate", p->nodes[0].became = UIR_FATE_COUNT)                                             \
+    EDIT("a node that went into none", p->nodes[0].became = (p->nodes_count + 1) * UIR_PLAN_FATES)                     \
+    EDIT("a node without a place", p->nodes[0].place = p->texts_count)                                                 \
+    EDIT("a step of a node that there is not", *word_of(p, HOST->nodes, 0) = 2 * p->nodes_count)                       \
+    EDIT("a step's nodes past the words", HOST->nodes.first = p->words_count)                                          \
     EDIT("a step without a note", p->steps[0].remark = p->texts_count)                                                 \
     EDIT("a step's inputs past the words", p->steps[0].inputs.first = p->words_count)                                  \
     EDIT("a step's attributes past the attributes", p->steps[0].first_attribute = p->attributes_count + 1)             \
@@ -204,13 +212,13 @@ static void test_edits(void **state) {
 /* ---- the bytes around the plan ---- */
 /* The header's and the table's hash is made anew, so that what lies behind it is asked. */
 static void sign(unsigned char *bytes) {
-    unsigned char head[24 + UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE];
+    unsigned char head[UIR_PACKAGE_HASHED_SIZE + UIR_PACKAGE_MAX_SECTIONS * UIR_PACKAGE_SECTION_SIZE];
     size_t table = (size_t)bytes[12] * UIR_PACKAGE_SECTION_SIZE;
     if (bytes[12] > UIR_PACKAGE_MAX_SECTIONS) return;
-    memcpy(head, bytes, 24);
-    memcpy(head + 24, bytes + UIR_PACKAGE_HEADER_SIZE, table);
-    uint64_t hash = uir_package_hash(head, 24 + table);
-    for (int i = 0; i < 8; i++) bytes[24 + i] = (unsigned char)(hash >> 8 * i);
+    memcpy(head, bytes, UIR_PACKAGE_HASHED_SIZE);
+    memcpy(head + UIR_PACKAGE_HASHED_SIZE, bytes + UIR_PACKAGE_HEADER_SIZE, table);
+    uint64_t hash = uir_package_hash(head, UIR_PACKAGE_HASHED_SIZE + table);
+    for (int i = 0; i < 8; i++) bytes[UIR_PACKAGE_HASHED_SIZE + i] = (unsigned char)(hash >> 8 * i);
 }
 
 static void put_size(unsigned char *to, uint64_t size) {
@@ -231,15 +239,15 @@ static void test_envelope(void **state) {
     } cases[] = {
         {NULL, 0, -1, 0, 0},
         {"these bytes are no package", 0, 'x', 0, 0},
-        {"these bytes are no package", 0, -1, 0, -(UIR_PACKAGE_PAGE - 31)},
-        {"a package of version 0", 8, 0, 0, 0},
-        {"a package of version 250", 8, 250, 0, 0},
+        {"these bytes are no package", 0, -1, 0, -(UIR_PACKAGE_PAGE - UIR_PACKAGE_HEADER_SIZE + 1)},
+        {"a package of version 0, made by an older uir", 8, 0, 0, 0},
+        {"a package of version 250, made by uir 0.1.0; this is uir", 8, 250, 0, 0},
         {"its size is not the one it states", 0, -1, 0, -1},
         {"its size is not the one it states", 0, -1, 0, 1},
         {"its size is not the one it states", 0, -1, 1, 0},
         {"its table of sections is cut off", 12, UIR_PACKAGE_MAX_SECTIONS + 1, 0, 0},
-        {"its table of sections is cut off", 12, 2, -(UIR_PACKAGE_PAGE - 80), -(UIR_PACKAGE_PAGE - 80)},
-        {"the hash of its table of sections does not match", 30, -2, 0, 0},
+        {"its table of sections is cut off", 12, 2, -(UIR_PACKAGE_PAGE - 88), -(UIR_PACKAGE_PAGE - 88)},
+        {"the hash of its table of sections does not match", 36, -2, 0, 0},
         {"a section of an unknown kind", UIR_PACKAGE_HEADER_SIZE, UIR_PACKAGE_SECTION_KIND_COUNT, 0, 0},
         {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 8, 0, 0, 0},
         {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 8 + 6, 1, 0, 0},
@@ -262,7 +270,7 @@ static void test_envelope(void **state) {
         put_size(bytes + 16, (uint64_t)((int64_t)f.package.length + cases[i].stated));
         sign(bytes);
         if (cases[i].byte == -2) bytes[cases[i].at] ^= 1;
-        if (cases[i].byte == -2 && cases[i].at != 30) sign(bytes);
+        if (cases[i].byte == -2 && cases[i].at != 36) sign(bytes);
         uir_status status =
             uir_package_read(bytes, (size_t)((int64_t)f.package.length + cases[i].size), &f.diagnostics, read, &count);
         assert_int_equal(status, cases[i].message ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK);

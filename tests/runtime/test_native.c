@@ -1,12 +1,18 @@
 /* Compiled kernels in a package, and attached to one that runs by the VM: the same bits. */
+#include "tests/cpu/here.h"
 #include "tests/runtime/support.h"
 
 #include "backends/cpu/driver/driver.h"
 #include "backends/cpu/target/build.h"
+#include "backends/cpu/target/mark.h"
 #include "base/watch.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static const char *const kernels = /**/
     "igraph @softmax on cpu {\n"
@@ -222,6 +228,131 @@ static void test_cancel(void **state) {
     end(&n);
 }
 
+/* ---- names that are used again ---- */
+/* Twice, or the square of, a vector: the same symbol in two objects. */
+static const char *const twice_or_square[] = {
+    "igraph @one on cpu {\n  dim N in 0..1000\n" VECTORS
+    "  phase {\n    binary.add.f32 %y[0:N], %x[0:N], %x[0:N]\n  }\n}\n",
+    "igraph @one on cpu {\n  dim N in 0..1000\n" VECTORS
+    "  phase {\n    binary.mul.f32 %y[0:N], %x[0:N], %x[0:N]\n  }\n}\n",
+};
+static const char *const twice_or_square_modules[] = {
+    "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
+    "    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n        %b: f32[N] = add(%a, %a)\n"
+    "        return %b\n    }, sizes = [N], kernel = \"one\"}\n    return %y\n}\n",
+    "module opset 17\nsize N\ngraph \"main\" (%x: f32[N]) {\n"
+    "    %y: f32[N] = group(%x) {body = graph \"g\" (%a: f32[N]) {\n        %b: f32[N] = mul(%a, %a)\n"
+    "        return %b\n    }, sizes = [N], kernel = \"one\"}\n    return %y\n}\n",
+};
+
+/* How many descriptors are open; with `close_objects` those of native code's files are closed, by a program that closes
+ * whatever it finds, except those below it. */
+static int count_descriptors(bool close_objects) {
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        char path[64], name[128];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(path, name, sizeof name - 1);
+        if (length < 0) continue;
+        name[length] = 0;
+        count++;
+        if (close_objects && strstr(name, "memfd:uir-kernels")) close(fd);
+    }
+    return count;
+}
+
+/* The number by which the linker knows an object is another's by the time that it is loaded: what runs is that other
+ * one, under a new number, and the descriptors that others have by then stay theirs. */
+static void test_names_used_again(void **state) {
+    (void)state;
+    enum { COUNT = 6 };
+    native n[COUNT];
+    uir_text bytes[COUNT];
+    uir_package *packages[COUNT];
+    int taken[COUNT], before = count_descriptors(false);
+    const int64_t shape = 3;
+    for (int i = 0; i < COUNT; i++) {
+        begin_with(&n[i], twice_or_square_modules[i % 2], twice_or_square[i % 2]);
+        build(&n[i], true, true, &bytes[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        check_ok(&n[i].f, open_package(&n[i], &bytes[i], true, &packages[i]));
+        assert_true(uir_package_is_native(packages[i]));
+        assert_null(n[i].f.diagnostics.first);
+        if (i < COUNT / 2) count_descriptors(true);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        const float x[3] = {3, 4, 5};
+        float y[3] = {0};
+        uir_runtime *r;
+        make(&n[i], packages[i], 1, &r);
+        check_ok(&n[i].f, uir_runtime_set_input(r, 0, UIR_DTYPE_F32, 1, &shape, x));
+        check_ok(&n[i].f, uir_runtime_bind_output(r, 0, y, sizeof y));
+        check_ok(&n[i].f, uir_runtime_run(r));
+        assert_int_equal(uir_runtime_get_statistics(r).native_calls, 1);
+        for (int k = 0; k < 3; k++) assert_true(y[k] == (i % 2 ? x[k] * x[k] : x[k] + x[k]));
+        uir_runtime_destroy(r);
+    }
+    count_descriptors(true);
+    for (int i = 0; i < COUNT; i++) taken[i] = open("/dev/null", O_RDONLY);
+    for (int i = 0; i < COUNT; i++) uir_package_close(packages[i]);
+    for (int i = 0; i < COUNT; i++) assert_int_equal(close(taken[i]), 0);
+    assert_int_equal(count_descriptors(false), before);
+    for (int i = 0; i < COUNT; i++) {
+        uir_text_deinit(&bytes[i]);
+        end(&n[i]);
+    }
+}
+
+/* Each loaded object holds a descriptor; where there is none left the VM runs the kernels, and why is said. */
+static void test_without_descriptors(void **state) {
+    (void)state;
+    native n;
+    uir_text bytes;
+    uir_package *package;
+    int last, taken[1024], count = 0;
+    struct rlimit limit, few;
+    begin_with(&n, twice_or_square_modules[0], twice_or_square[0]);
+    build(&n, true, true, &bytes);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = (struct rlimit){64, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while ((last = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) taken[count++] = last;
+    for (int left = 0; left < 3; left++) { /* none; the object's, but none to load it by; both */
+        check_ok(&n.f, open_package(&n, &bytes, true, &package));
+        assert_int_equal(uir_package_is_native(package), left == 2);
+        if (left < 2) check_message(&n.f, "what runs anywhere runs instead");
+        if (!left) check_message(&n.f, "ulimit -n");
+        uir_diagnostics_clear(&n.f.diagnostics);
+        uir_package_close(package);
+        close(taken[--count]);
+    }
+    while (count) close(taken[--count]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    uir_text_deinit(&bytes);
+    end(&n);
+}
+
+/* Bytes that name no mark, or another's, are not loaded. */
+static void test_marks(void **state) {
+    (void)state;
+    native n;
+    uir_driver_module *module;
+    begin_with(&n, twice_or_square_modules[0], twice_or_square[0]);
+    uir_driver_image image = {uir_cpu_variant_name(n.device.variant), n.object.bytes, n.object.size};
+    char *mark = memmem(n.object.bytes, n.object.size, UIR_CPU_MARK, sizeof UIR_CPU_MARK - 1);
+    assert_non_null(mark);
+    assert_int_equal(strlen(mark), UIR_CPU_MARK_SIZE - 1);
+    check_ok(&n.f, uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module));
+    uir_cpu_driver.unload(module);
+    mark[0]++;
+    assert_int_equal(uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
+    check_message(&n.f, "does not name the sources");
+    image.size = 16;
+    assert_int_equal(uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
+    end(&n);
+}
+
 /* Objects of another machine and of no known one are not for this; the best that this one runs is preferred. */
 static void test_ranks(void **state) {
     (void)state;
@@ -251,7 +382,13 @@ static void test_ranks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_package), cmocka_unit_test(test_attach),
-                                       cmocka_unit_test(test_cancel), cmocka_unit_test(test_ranks)};
+    here_keep_what_runs();
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_package),
+                                       cmocka_unit_test(test_attach),
+                                       cmocka_unit_test(test_cancel),
+                                       cmocka_unit_test(test_ranks),
+                                       cmocka_unit_test(test_names_used_again),
+                                       cmocka_unit_test(test_without_descriptors),
+                                       cmocka_unit_test(test_marks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

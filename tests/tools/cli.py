@@ -2,6 +2,7 @@
 
 In: the programs in $UIR_BIN.
 """
+import json
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ RAN, DIFFERS, USAGE, BAD_FILE, UNSUPPORTED, FAILED = range(6)
 
 # What UIR_CPU made kernels for. The tests go on with what this machine runs: its own variant in place of a foreign one.
 MADE_FOR = os.environ.get("UIR_CPU", "")
-if MADE_FOR and os.path.exists(os.path.join(BIN, "uir-cpu-here")):
+if MADE_FOR:
     os.environ["UIR_CPU"] = subprocess.run([os.path.join(BIN, "uir-cpu-here")], capture_output=True, text=True).stdout.strip()
 IS_FOREIGN = MADE_FOR != os.environ.get("UIR_CPU", "")
 
@@ -48,6 +49,7 @@ KERNEL = """igraph @scale on cpu {
 # Kernels that the tests of one program compile are compiled once; never in the caller's own cache.
 CACHE = tempfile.TemporaryDirectory(prefix="uir-cli-cache-")
 os.environ["XDG_CACHE_HOME"] = CACHE.name
+os.environ.setdefault("UIR_STRICT", "1")  # a fault of the compiler fails whatever meets it
 # Where the device does not matter: the one that needs no compiler.
 INTERPRET = [RUN, "--device", "interpreter"]
 
@@ -90,10 +92,18 @@ def fails(code, *words, command, **options):
     for word in words:
         expect(word in done.err, f"the message does not hold '{word}'", done)
     expect(done.err.startswith(("uir-run: ", "uir-opt: ", "uir-pack: ", "uir-tune: ", "uir-run-package: ")), "the message does not say who speaks", done)
-    expect(not done.stdout, "a failure writes to standard output", done)
+    if b"--json" in flat(command):
+        told = json.loads(done.stdout)
+        expect("problems" in told or "fault" in told or told["code"] == code and told["message"] and set(told) == ERROR_FIELDS,
+               "why it failed, as JSON", done)
+    else:
+        expect(not done.stdout, "a failure writes to standard output", done)
     said = [line for line in done.err.splitlines() if line.startswith("uir-")]
     expect(len(said) == len(set(said)), "the same is said twice", done)
     return done
+
+
+ERROR_FIELDS = {"version", "error", "message", "hint", "code"}
 
 
 def value(name, shape, dtype=TensorProto.FLOAT):

@@ -10,10 +10,12 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -21,7 +23,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, UNSUPPORTED, USAGE, Case, Lacking, expect,
+from cli import (BAD_FILE, BIN, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect,
                  external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, value,
                  write_set)
 
@@ -414,7 +416,48 @@ def test_data_folders():
         constant = save(make_model([helper.make_node("Identity", ["w"], ["y"])], [], [value("y", None)],
                                    [numpy_helper.from_array(x, "w")]), c.path("constant.onnx"))
         expect(run(INTERPRET, constant, "--data", folder(output_0_npy=x)).returncode == RAN, "a model without inputs")
-        fails(BAD_FILE, "no data", command=[INTERPRET, constant, "--data", c.path("empty")])
+        expect(run(INTERPRET, constant, "--data", c.path("empty")).returncode == RAN, "a folder of none of its inputs")
+        fails(BAD_FILE, "no data", "'a.npy'", command=[INTERPRET, constant, "--data", folder(a_npy=x)])
+
+
+def test_inputs_with_a_default():
+    """Constants of a model unless something gives them: by name, by number, by --override; in packages by uir-pack."""
+    with Case() as c:
+        x = np.arange(2, dtype=np.float32)
+        graph = [helper.make_node("Sub", ["x", "w"], ["s"]), helper.make_node("Add", ["s", "v"], ["y"])]
+        m = save(make_model(graph, [value("w", [2]), value("x", ["n"]), value("v", [2])], [value("y", None)],
+                            [numpy_helper.from_array(x + 5, "w"), numpy_helper.from_array(x * 0, "v")]),
+                 c.path("defaults.onnx"))
+        files = {name: c.path(name + ".npy") for name in "wxv"}
+        for name, array in (("w", x + 1), ("x", x * 3), ("v", x + 100)):
+            np.save(files[name], array)
+
+        def gives(y, *words, command=(INTERPRET, m)):
+            done = run(*command, *words, "--quiet", "--save", c.path("s"), "--format", "npy")
+            expect(done.returncode == RAN and np.array_equal(np.load(c.path("s", "y.npy")), y), f"{words}", done)
+
+        def folder(names):
+            path = tempfile.mkdtemp(dir=c.path(""))
+            for number, name in names.items():
+                shutil.copy(files[name], os.path.join(path, f"input_{number}.npy"))
+            return path
+
+        plain, w_given, both = x * 3 - x - 5, x * 3 - x - 1, x * 3 - x - 1 + x + 100
+        gives(plain, "--input", "x=" + files["x"])
+        gives(plain, "--data", folder({0: "x"}))
+        gives(w_given, "--input", "x=" + files["x"], "--input", "w=" + files["w"])
+        gives(w_given, "--data", folder({0: "w", 1: "x"}))
+        gives(both, "--data", folder({0: "w", 1: "x", 2: "v"}))
+        gives(w_given, "--override", "w", "--input", "x=" + files["x"], "--input", "w=" + files["w"])
+        fails(BAD_FILE, "no input_0", command=[INTERPRET, m, "--data", folder({1: "x"}), "--override", "w"])
+        done = run(INTERPRET, m, "--override", "q")
+        expect(done.returncode != RAN and "'q' cannot be overridden" in done.err, "no such input", done)
+        done = run(INTERPRET, m, "--info")
+        expect(re.search(r"^defaults +w, v$", done.out, re.M), "--info lists them", done)
+        package = c.path("m.uir")
+        expect(run(PACK, m, "--override", "w", "--no-native", "-o", package).returncode == RAN, "uir-pack --override")
+        gives(w_given, "--data", folder({0: "w", 1: "x"}), command=[RUN_PACKAGE, package])
+        fails(BAD_FILE, "input_2", "'v'", command=[RUN_PACKAGE, package, "--data", folder({0: "w", 1: "x", 2: "v"})])
 
 
 def test_archives_of_inputs():
@@ -636,11 +679,11 @@ def test_random_inputs():
 
 JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict, "precision": str, "products": dict,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
-               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list,
+               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list, "elsewhere": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
                "runs_per_second": (float, int, type(None)), "profile": (dict, type(None)), "machine": (dict, type(None))}
 OUTPUT_FIELDS = {"name", "dtype", "shape", "max_abs", "max_rel", "agree", "count", "differing", "cosine", "rtol", "atol"}
-NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops"}
+NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops", "nodes"}
 
 
 def test_json():
@@ -810,7 +853,7 @@ def test_list_ops_is_true():
                     continue
                 given = ["--input", "x=" + c.path("x.npy")] if model.graph.input[0].type.tensor_type.elem_type == text else ["--random", "1"]
                 done = run(RUN, save(model, c.path("m.onnx")), "--device", "vm", "--explain", *given)
-                ran = {"interpreter" if kernel == "custom" else by for kernel, by in re.findall(r"(\S+) +by (\w+)$", done.out, re.M)}
+                ran = {"interpreter" if kernel == "custom" else by for kernel, by in re.findall(r"^  (\S+) by (\w+):", done.out, re.M)}
                 expect(done.returncode == RAN and ran - {"vm"} == {engine} - {"vm"}, f"{op}: by {engine}, not {ran}", done)
 
 
@@ -858,7 +901,7 @@ def test_explain():
         expect("trusted" not in why and joined in why, f"a trusted package: {why}")
         for width in (30, 60, 120):
             done = run(RUN, model, "--device", "vm", "--explain", env={"COLUMNS": str(width)})
-            shown = done.out[done.out.rindex("  power"):]
+            shown = done.out[done.out.rindex("  k0_"):]
             longest = max(len(line) for line in shown.splitlines())
             expect(longest <= width and joined in " ".join(shown.split()), f"--explain at {width} columns", done)
 
@@ -887,19 +930,72 @@ def test_explain_choice():
                        f"each estimated at {choice['unit_cost']}" in shown, shown)
 
 
+UNITS = r"[\d.]+ ?(?:ns|us|ms|s|k|M|G|T)?"
+
+
+def in_ms(text):
+    number, unit = text.split()
+    return float(number) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def scaled(text):
+    number, *unit = text.split()
+    return float(number) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get("".join(unit), 1)
+
+
+def test_json_without_a_run():
+    """--json goes with the lists and the version, and says why there was no run."""
+    version = json.loads(run(RUN, "--version", "--json").out)
+    expect(run(RUN, "--version").out == f"uir {version['uir']}\n" and version["version"] == 1, f"{version}")
+    devices = json.loads(run(RUN, "--list-devices", "--json").out)["devices"]
+    expect(devices == run(RUN, "--list-devices").out.split(), f"{devices}")
+    ops = json.loads(run(RUN, "--list-ops", "--json").out)["ops"]
+    lines = [f"{o['domain']}{'::' if o['domain'] else ''}{o['name']} {o['since_version']}  {o['engine']}" for o in ops]
+    expect(lines == run(RUN, "--list-ops").out.splitlines(), "the same ops")
+    with Case() as c:
+        bad = c.write("bad.onnx", b"\x00\x01")
+        for code, words, error in ((USAGE, ["--no-such", c.model], "invalid argument"), (BAD_FILE, [bad], "bad file"),
+                                   (BAD_FILE, [c.path("none.onnx")], "not found"),
+                                   (UNSUPPORTED, [save(hostile_model("x", "NoSuchOp"), c.path("m.onnx"))], "unsupported"),
+                                   (BAD_FILE, [c.model, "--shape", "x=2x9"], "data does not fit the model")):
+            done = fails(code, command=[INTERPRET, *words, "--json"])
+            told = json.loads(done.out)
+            expect(told["error"] == error and told["message"] in done.err.replace("\n  hint: ", " hint: "), f"{told}", done)
+            expect(told["hint"] in done.err, f"{told}", done)
+    documented = open(os.path.join(ROOT, "docs", "json.md")).read()
+    for name in ("error", "message", "hint", "code", "ops", "devices", "uir", "since_version", "engine"):
+        expect(f"`{name}`" in documented, f"docs/json.md lacks {name}")
+
+
+def test_units():
+    """Times and rates of any size have three digits and a unit."""
+    with Case() as c:
+        done = run(INTERPRET, c.model, "--bench", "--iterations", "5", "--profile")
+        times = re.findall(r"(?<![\w.])([\d.]+) (?:ns|us|ms|s)\b", done.out) + re.findall(r"([\d.]+) [kMG]/s", done.out)
+        expect(done.returncode == RAN and len(times) >= 7, "times with units", done)
+        for number in times:
+            expect(re.fullmatch(r"\d\.\d\d|\d\d\.\d|\d{3}", number), f"three digits: {number}", done)
+        expect("0.000" not in done.out and "0.0 ms" not in done.out, "no time is zeros", done)
+
+
 def explained(done):
-    """What --explain says: per node its columns and the reason below them, joined."""
-    nodes = []
+    """What --explain says: per row the kernel, who ran it, its nodes, and the reason below, joined."""
+    rows = []
     for line in done.out.splitlines():
-        if re.match(r"      \S", line):
-            nodes[-1][1] = (nodes[-1][1] + " " + line.strip()).strip()
-        elif re.match(r"  \S", line) and " by " in line and "  " in line.strip():
-            nodes.append([line.split(), ""])
-    return nodes
+        row = re.match(r"  (\S+) by (\w+): (.+)$", line)
+        if row:
+            rows.append([*row.groups(), ""])
+        elif rows and re.match(r"      \S", line):
+            rows[-1][3] = (rows[-1][3] + " " + line.strip()).strip()
+        elif rows and re.match(r"    \S", line):
+            rows[-1][2] += " " + line.strip()
+        elif rows:
+            break
+    return rows
 
 
 def test_explain_text():
-    """Node, op, kernel and who ran it in columns, and below them why, word for word what --json says."""
+    """Kernel, who ran it and its nodes, and below them why, word for word what --json says."""
     with Case() as c:
         nodes = [helper.make_node("Exp", ["x"], ["e"], name="power"), helper.make_node("Relu", ["e"], ["y"], name="floor"),
                  helper.make_node("TopK", ["y", "k"], ["v", "i"], name="best"),
@@ -912,9 +1008,10 @@ def test_explain_text():
         shown = explained(done)
         told = json.loads(run(RUN, model, "--no-vm", "--json").out)["nodes"]
         expect(len(shown) == len(told) >= 3, f"{shown}\n{told}", done)
-        for (columns, why), node in zip(shown, told):
-            wanted = [*node["name"].split(), node["op"], node["kernel"], "by", node["by"]]
-            expect(columns == wanted and why == node["why"], f"{columns}: {why}\n{node}")
+        for (kernel, by, names, why), node in zip(shown, told):
+            wanted = " + ".join(f"{n['op']} {n['name']}{' (again)' if n['again'] else ''}" for n in node["nodes"])
+            expect((kernel, by, names, why) == (node["kernel"], node["by"], wanted, node["why"]), f"{kernel}: {names}: {why}\n{node}")
+            expect(names.startswith(f"{node['op']} {node['name']}"), f"the first is what it is known by: {names}\n{node}")
         by = {node["name"]: node for node in told}
         expect(by["floor"]["by"] == "native" and re.search(r"\bexp\b", by["floor"]["why"]), "what was joined in a kernel", done)
         expect(by["best"]["why"] == "kernels are not made of 'top_k', which is a host operator", "a host operator", done)
@@ -923,8 +1020,8 @@ def test_explain_text():
         expect("no core unit of cpu does unary.erf.f64" in refused["why"], "the instruction that is not there", done)
         fails(UNSUPPORTED, "2 nodes ran without a kernel", "node 'best' (TopK): kernels are not made of 'top_k'",
               command=[RUN, model, "--no-vm", "--no-fallback"])
-        for columns, why in explained(run(INTERPRET, model, "--explain")):
-            expect(columns[-1] == "interpreter" and not why, f"the interpreter: {columns} {why}")
+        for kernel, by, names, why in explained(run(INTERPRET, model, "--explain")):
+            expect(by == "interpreter" and not why, f"the interpreter: {kernel} {by} {why}")
 
 
 def test_source():
@@ -1015,7 +1112,7 @@ def test_plan():
         expect(cost[64]["dram_bytes"] > cost[1]["dram_bytes"] > 0, f"{cost}")
         done = run(RUN, c.model, "--device", "vm", "--plan")
         expect(done.returncode == RAN and re.search(r"^operations +24$", done.out, re.M), "--plan as text", done)
-        expect("modelled, ms" in done.out and "measured on this machine with" in done.out, "what is modelled is called so", done)
+        expect(re.search(rf"^modelled +{UNITS}$", done.out, re.M) and "measured on this machine with" in done.out, "what is modelled is called so", done)
         for report in cost.values():
             limits = report["limits"]
             expect(limits["bytes_per_second"] > 1e8 and limits["flops_per_second"] > 1e8, f"{limits}")
@@ -1041,10 +1138,11 @@ def test_profile():
         done = run(RUN, model, "--device", "vm", "--profile", "--dim", "n=64")
         expect(done.returncode == RAN and "limits, measured on this machine" in done.out and "Modelled" in done.out,
                "--profile", done)
-        product = re.search(r"^  k\d+_matmul +1 +([\d.]+) +[\d.]+ +([\d.]+) +(\d+)% +([\d.]+) +(\d+)% +([\d.]+)$", done.out, re.M)
+        product = re.search(rf"^  k\d+_matmul +1 +({UNITS}) +[\d.]+ +({UNITS}) +(\d+)% +({UNITS}) +(\d+)% +({UNITS})$", done.out, re.M)
         expect(product, "the row of the product", done)
-        ms, megabytes, _, megaflops, of_peak, modelled = (float(g) for g in product.groups())
-        expect(abs(megabytes - (64 * 512 * 2 + 512 * 512) * 4e-6) < 0.3 and abs(megaflops - 33.554) < 0.1, "what it takes", done)
+        ms, of_peak, modelled = in_ms(product[1]), float(product[5]), in_ms(product[6])
+        megabytes, megaflops = scaled(product[2]) / 1e6, scaled(product[4]) / 1e6
+        expect(abs(megabytes - (64 * 512 * 2 + 512 * 512) * 4e-6) < 0.3 and abs(megaflops - 33.554) < 0.2, "what it takes", done)
         peak = float(re.search(r"([\d.]+) Gflop/s", done.out).group(1))
         expect(abs(of_peak - 100 * megaflops / ms / peak) <= 1 + of_peak / 20, "of the machine's peak", done)
         expect(modelled <= ms and abs(modelled - megaflops / peak) < 0.002, "the time that is modelled", done)
@@ -1060,7 +1158,7 @@ def read_trace(path):
     slices = {}
     for e in events:
         if e["ph"] == "X":
-            expect(e["dur"] >= 0 and e["ts"] >= 0 and e["name"] and set(e["args"]) == {"node", "op", "phase", "indices"}, f"{e}")
+            expect(e["dur"] >= 0 and e["ts"] >= 0 and e["name"] and set(e["args"]) == {"node", "op", "phase", "indices", "nodes"}, f"{e}")
             slices.setdefault(e["tid"], []).append(e)
     return slices, names
 
@@ -1106,7 +1204,7 @@ def test_trace_of_threads():
 def test_bench():
     with Case() as c:
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0.3", "--warmup", "0")
-        expect(done.returncode == RAN and re.search(r"P50 [\d.]+ P90 [\d.]+ P99 [\d.]+ ms over [1-9]\d* runs, [\d.e+]+ runs/s",
+        expect(done.returncode == RAN and re.search(rf"P50 {UNITS} P90 {UNITS} P99 {UNITS} over [1-9]\d* runs, {UNITS}/s",
                                                     done.out), "--bench", done)
         done = run(INTERPRET, c.model, "--bench", "--seconds", "0")
         expect(done.returncode == RAN and "over 1 runs" in done.out, "--bench for no time runs once", done)
@@ -1131,7 +1229,7 @@ def test_bench_waits_for_kernels():
     with Case() as c:
         for option in ("--bench", "--profile"):
             done = run(RUN, c.model, "--no-cache", option, "--iterations", "3")
-            expect(done.returncode == RAN and re.search(r"waited [\d.]+ ms for the kernels", done.out) and "by cpu" in done.out,
+            expect(done.returncode == RAN and re.search(rf"waited {UNITS} for the kernels", done.out) and "by cpu" in done.out,
                    f"{option} on a cold cache", done)
             report = json.loads(run(RUN, c.model, "--no-cache", option, "--iterations", "3", "--json").out)
             expect(report["ran_on"] == "cpu" and report["calls"]["vm"] == 0 and report["wait_ms"] > 0, f"{option}: {report}")
@@ -1162,11 +1260,111 @@ def test_profile_as_json():
         expect("medians of 9 steady runs" in done.out, "how many runs", done)
 
 
+# ---- what is said, and when ----
+def with_compiler(c, script):
+    """An environment whose compiler is the script, and whose cache is empty."""
+    os.makedirs(c.path("programs"), exist_ok=True)
+    os.chmod(c.write(os.path.join("programs", "cc"), f"#!/bin/sh\n{script}\n"), 0o755)
+    return {"PATH": c.path("programs") + ":" + os.environ["PATH"], "CC": "", "XDG_CACHE_HOME": c.path("cache")}
+
+
+def test_places_are_looked_at_first():
+    """A folder that is not there is told before anything is compiled."""
+    with Case() as c:
+        marker = c.path("compiled")
+        env = with_compiler(c, f"touch '{marker}'\nexit 1")
+        os.mkdir(c.path("cache"))
+        run(RUN, c.model, "--no-vm", env=env)
+        expect(os.path.exists(marker), "the compiler is started otherwise")
+        os.remove(marker)
+        package = c.path("m.uir")
+        expect(run(PACK, c.model, "-o", package, "--no-native", "--quiet").returncode == RAN, "a package")
+        for place in ("none/there", "model.onnx/below"):
+            for command in ([RUN, c.model, "--save"], [RUN, c.model, "--trace"], [RUN, c.model, "--dump-source"],
+                            [RUN, c.model, "--reduce"], [PACK, c.model, "-o"], [OPT, c.model, "-o"], [os.path.join(BIN, "uir-tune"), c.model, "--save"],
+                            [RUN_PACKAGE, package, "--trace"], [RUN_PACKAGE, package, "--save"]):
+                done = fails(FAILED, "there", command=[*command, c.path(place)], env=env) if place.startswith("none") else \
+                    fails(FAILED, "below", command=[*command, c.path(place)], env=env)
+                expect(not os.path.exists(marker), "the compiler was started", done)
+
+
+def test_no_compiler_is_said_once():
+    """Where no compiler is, that is said in each start, once, and --explain says it too."""
+    with Case() as c:
+        env = {"PATH": "/nonexistent", "CC": ""}
+        for more in ([], ["--no-cache"], ["--explain"], ["--no-cache", "--explain"], ["--bench", "--iterations", "2"],
+                     ["--profile", "--iterations", "2"], ["--json", "--explain"]):
+            done = run(RUN, c.model, *more, env=env)
+            expect(done.returncode == RAN and done.err.count("cannot be started") == 1 and done.err.count("install gcc") == 1,
+                   "it is said once", done)
+            expect("still being compiled" not in done.out + done.err, "nothing is compiled", done)
+            if "--explain" in more:
+                expect("cannot be started" in done.out, "--explain says why", done)
+        fails(FAILED, "cannot be started", command=[RUN, c.model, "--no-vm", "--no-cache"], env=env)
+        expect(not run(RUN, c.model, "--quiet", env=env).stderr, "nothing with --quiet")
+
+
+def test_first_starts_are_said():
+    """A start that the VM answers says so off a terminal, too."""
+    with Case() as c:
+        done = run(RUN, c.model, env=with_compiler(c, f"sleep 3\nexec {shutil.which('cc')} \"$@\""))
+        expect(done.returncode == RAN and "by vm" in done.out and "--no-vm waits" in done.err, "the note", done)
+
+
+def test_causes_come_first():
+    """The error comes first, what was made up behind it, as a note, and only where the cause may lie in it."""
+    with Case() as c:
+        two = save(make_model([helper.make_node("Add", ["a", "b"], ["y"], name="sum")], [value("a", ["n"]), value("b", ["m"])],
+                              [value("y", None)]), c.path("two.onnx"))
+        np.save(c.path("a.npy"), np.zeros((2, 3), np.float32))
+        np.save(c.path("good.npy"), np.zeros(3, np.float32))
+        done = fails(BAD_FILE, "'a'", command=[INTERPRET, two, "--input", "a=" + c.path("a.npy")])
+        expect("made up" not in done.err and done.err.count("uir-run:") == 1, "the given input is refused", done)
+        done = fails(BAD_FILE, "3 by 4 at axis 0", "made up", command=[INTERPRET, two, "--input", "a=" + c.path("good.npy"), "--dim", "m=4"])
+        said = [line for line in done.err.splitlines() if line.startswith("uir-run")]
+        expect(len(said) == 2 and "error" in said[0] and said[1].startswith("uir-run: note:"), "the cause first", done)
+        expect("min(" not in done.err and "max(" not in done.err, "no words of the compiler", done)
+        os.mkdir(c.path("one"))
+        save(numpy_helper.from_array(np.zeros(3, np.float32)), c.path("one", "input_0.pb"))
+        done = fails(BAD_FILE, "input_1", command=[INTERPRET, two, "--data", c.path("one")])
+        expect(done.err.count("error:") == 1 and "made up" not in done.err, "one error", done)
+
+
+def test_what_a_picture_becomes():
+    """What was made of a picture is said; an input of rank 2 takes none."""
+    with Case() as c:
+        Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3)).save(c.path("cat.png"))
+        for shape, more, words in (([1, 3, "h", "w"], [], "x: cat.png 4x4 -> f32[1,3,4,4], values 0..255 (no --preprocess)"),
+                                   ([1, 3, 2, 6], ["--preprocess", "scale=1/255"], "x: cat.png 4x4 -> f32[1,3,2,6], values 0")):
+            m = save(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape)], [value("y", None)]), c.path("m.onnx"))
+            done = run(INTERPRET, m, "--input", "x=" + c.path("cat.png"), *more)
+            expect(done.returncode == RAN and words in done.out, words, done)
+        m = save(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", ["n", 16])], [value("y", None)]), c.path("m.onnx"))
+        fails(BAD_FILE, "takes no picture", "rank is 2", command=[INTERPRET, m, "--input", "x=" + c.path("cat.png")])
+
+
+def test_homes_that_are_not_there():
+    """The cache makes its own folder, and no home."""
+    with Case() as c:
+        home, parent = c.path("home"), c.path("caches")
+        for env in ({"HOME": home, "XDG_CACHE_HOME": ""}, {"HOME": home, "XDG_CACHE_HOME": os.path.join(parent, "cache")},
+                    {"HOME": home, "XDG_CACHE_HOME": os.path.join(parent, "cache", "")}):
+            done = run(RUN, c.model, env=env)
+            expect(done.returncode == RAN and not os.path.exists(home) and not os.path.exists(parent), f"{env}", done)
+            expect("not cached" in done.err, f"{env}", done)
+        os.mkdir(home)
+        os.mkdir(parent)
+        for env, made in (({"HOME": home, "XDG_CACHE_HOME": ""}, os.path.join(home, ".cache", "uir")),
+                          ({"XDG_CACHE_HOME": os.path.join(parent, "cache")}, os.path.join(parent, "cache", "uir"))):
+            done = run(RUN, c.model, env=env)
+            expect(done.returncode == RAN and os.path.isdir(made), f"{env}", done)
+
+
 # ---- surroundings ----
 def test_locale_folder_and_colour():
     with Case() as c:
         data = write_set(c.path("d"), c.x, c.y)
-        times = re.compile(r"\d+\.\d+ ms")
+        times = re.compile(r"[\d.]+ (ns|us|ms|s)\b")
         plain = times.sub("", run(INTERPRET, c.model, "--data", data).out)
         expect("\x1b" not in plain, "escape sequences without a terminal")
         for env in ({"LC_ALL": "de_DE.UTF-8"}, {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}, {"LC_ALL": "nonsense"},

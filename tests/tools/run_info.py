@@ -143,6 +143,34 @@ def test_maps_that_are_not_supported():
             fails(UNSUPPORTED, "'m' is a map", f"the op '{op}'", command=(RUN, save(m, c.path("m.onnx"))))
 
 
+def test_who_made_a_package():
+    """Which uir, whose key, which precision; and of a package of another version which uir that was."""
+    with Case() as c:
+        secret, p = c.path("key"), c.path("m.uir")
+        expect(run(PACK, "--make-key", secret).returncode == RAN, "a key")
+        version = run(RUN, "--version").out.strip()
+        digits = open(secret + ".pub").read().split()[1]
+        for precision in ([], ["--precision", "f16"]):
+            for signing in ([], ["--sign", secret]):
+                expect(run(PACK, c.model, "-o", p, "--no-native", *precision, *signing).returncode == RAN, "packing")
+                for program in (RUN, RUN_PACKAGE):
+                    info, text = told(p, program)
+                    package = info["package"]
+                    expect(package["made_by"] == version and version in text, f"{package}")
+                    expect(package["precision"] == (precision or ["", "f32"])[1] and package["precision"] in text, f"{package}")
+                    expect(package["signed_by"] == (digits if signing else None) and not package["signature_checked"], f"{package}")
+                    expect(("not checked" in text and digits in text) if signing else "by nobody" in text, text)
+        done = run(RUN, p, "--info", "--trust", secret + ".pub")
+        expect(done.returncode == RAN and f"{digits}, which is trusted" in " ".join(done.out.split()), "a key that is trusted", done)
+        data = bytearray(open(p, "rb").read())
+        for number, maker, words in ((9, 0, "an older uir"), (77, 3002001, "uir 3.2.1")):
+            data[8:12], data[24:28] = number.to_bytes(4, "little"), maker.to_bytes(4, "little")
+            c.write("other.uir", bytes(data))
+            for program in (RUN, RUN_PACKAGE):
+                for more in ([], ["--info"]):
+                    fails(BAD_FILE, f"version {number}, made by {words}; this is {version}", command=(program, c.path("other.uir"), *more))
+
+
 def test_sizes_of_external_data():
     with Case() as c:
         np.arange(12, dtype=np.float32).tofile(c.path("w.bin"))

@@ -49,6 +49,34 @@ def test_kernel_text_errors():
             fails(BAD_FILE, "k.igraph", command=[OPT, c.write("k.igraph", whole[:length])])
 
 
+def test_names_are_shown_safely():
+    """Whatever a model calls its dims, values, nodes and kernels: no byte of it that a terminal acts on."""
+    marks = [bytes(range(1, 32)) + b"\x7f", "\u0080\u009b31m".encode(), b"\x1b]0;title\x07", b"a\nuir-opt: error: b"]
+    with Case() as c:
+        for mark in marks:
+            name = mark.decode()
+            nodes = [helper.make_node("Relu", ["x" + name], ["r" + name], name="n" + name),
+                     helper.make_node("Softmax", ["r" + name], ["y" + name], name="m" + name, axis=-1)]
+            path = save(helper.make_model(helper.make_graph(
+                nodes, "g" + name,
+                [helper.make_tensor_value_info("x" + name, onnx.TensorProto.FLOAT, ["d" + name, 4])],
+                [helper.make_tensor_value_info("y" + name, onnx.TensorProto.FLOAT, None)]),
+                opset_imports=[helper.make_opsetid("", 17)], ir_version=8), c.path("m.onnx"))
+            data = write_set(c.path("data"), c.x[:, :2].copy())
+            for stage in ("onnx", "primitives", "fusion"):
+                text = c.path(stage + ".txt")
+                expect(run(OPT, path, "--after", stage, "-o", text).returncode == RAN, f"a text of {mark!r}")
+                for words in (["--run"], ["--run", "--dim", "nosuch=1"], ["--run", "--input", "nosuch=x.npy"],
+                              ["--run", "--kernel", "nosuch"], ["--run", "--data", data], ["--run", "--data", c.folder],
+                              ["--after", "nosuch"], ["--run", "--check"], ["--after", "igraph", "--kernel", "nosuch"]):
+                    for file in (path, text):
+                        done = run(OPT, file, *words)
+                        expect(done.out or done.err, f"{words} says nothing", done)
+                        expect(not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", done.stdout + done.stderr),
+                               f"{words} of {mark!r}", done)
+                        expect(not re.search(rb"^uir-opt: error: b", done.stdout + done.stderr, re.M), "a made-up line", done)
+
+
 def test_running_kernels():
     with Case() as c:
         k = c.write("k.igraph", KERNEL)

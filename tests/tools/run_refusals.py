@@ -230,7 +230,7 @@ SIZES = [
     Bad("MatMul", {"x": floats(3, 4), "z": floats(4, 2)}, [{"z": floats(5, 2)}], ["l is 5 and must be 4, as k"], {}, {},
         {"x": N, "z": ["l", "m"]}),
     Bad("Where", {"c": np.array([True, False]), "x": floats(2), "z": floats(2)}, [{"z": floats(3)}],
-        ["dim 0 of operand 0 is 2 (n) and must be 1 or 3"], {}, {}, {"c": ["n"], "x": ["n"], "z": ["m"]}),
+        ["2 by 3 at axis 0: dim 0 of operand 0 (n) must be 1 or 3"], {}, {}, {"c": ["n"], "x": ["n"], "z": ["m"]}),
     Bad("NegativeLogLikelihoodLoss", {"x": -floats(2, 3), "t": integers(2, 0), "w": floats(3)}, [{"w": floats(2)}],
         ["c is 2 and must be 3, as k"], {"reduction": "sum"}, {}, {"x": N, "t": ["n"], "w": ["c"]}),
 ]
@@ -283,7 +283,7 @@ def test_sizes_in_bodies():
                   {"c": np.array(False), "x": floats(3), "z": floats(4)}, {}, {"x": ["n"], "z": ["m"]})
         m.takes()
         m.takes(c=np.array(True), z=floats(1))
-        m.refuses("the node", "dim 0 of operand 0 is 3 (n) and must be 1 or 4", c=np.array(True))
+        m.refuses("the node", "3 by 4 at axis 0: dim 0 of operand 0 (n) must be 1 or 4", c=np.array(True))
     body = helper.make_graph([node("MatMul", ["x", "z"], ["row"], name="the node"), node("Identity", ["c"], ["d"])],
                              "body", [value("t", [], TensorProto.INT64), value("c", [], TensorProto.BOOL)],
                              [value("d", [], TensorProto.BOOL), value("row", None)])
@@ -300,6 +300,77 @@ def test_sizes_in_bodies():
         m.takes()
         for rows in (2, 4):
             m.refuses("the node", f"b is {rows} and must be 3, as a", z=floats(rows, 2))
+
+
+# ---- what the file declares of values that nodes make ----
+def declaring(c, name, made, **declared):
+    """A model x -> h -> y that declares h and y as said; h has the type `made`."""
+    nodes = [helper.make_node("Cast", ["x"], ["h"], name="the node", to=made), helper.make_node("Neg", ["h"], ["y"], name="next")]
+    model = make_model(nodes, [value("x", ["n", 3])], [declared.get("y") or helper.make_empty_tensor_value_info("y")])
+    if "h" in declared:
+        model.graph.value_info.append(declared["h"])
+    return save(model, c.path(name + ".onnx"))
+
+
+def programs(c, path):
+    return {"interpreter": [RUN, path, "--device", "interpreter"], "vm": [RUN, path, "--device", "vm"],
+            "pack": [PACK, path, "-o", c.path("d.uir"), "--no-native"], "opt": [OPT, path, "--after", "primitives", "-o", c.path("t")]}
+
+
+def test_declared_types_are_those_of_nodes():
+    for name, words, declared in (
+            ("h", "'h' is declared i64, and the node makes f32[n, 3]", {"h": value("h", None, TensorProto.INT64)}),
+            ("y", "'y' is declared f64[n, 3], and the node makes f32[n, 3]", {"y": value("y", ["n", 3], TensorProto.DOUBLE)}),
+            ("list", "'h' is declared a list of f32, and the node makes f32[n, 3]",
+             {"h": helper.make_tensor_sequence_value_info("h", TensorProto.FLOAT, None)})):
+        with Case() as c:
+            path = declaring(c, name, TensorProto.FLOAT, **declared)
+            for command in programs(c, path).values():
+                fails(BAD_FILE, "next" if name == "y" else "the node", words, command=command)
+
+
+def test_declared_shapes_are_held_against_nodes():
+    for words, declared in (
+            ("'h' is declared f32[n, 4], and the node makes f32[n, 3]", {"h": value("h", ["n", 4])}),
+            ("'h' is declared f32[?, 3, ?], and the node makes f32[n, 3]", {"h": value("h", [None, 3, "other"])}),
+            ("'h' is declared f32[], and the node makes f32[n, 3]", {"h": value("h", [])}),
+            ("'y' is declared f32[2, 4], and the node makes f32[n, 3]", {"y": value("y", [2, 4])})):
+        with Case() as c:
+            path = declaring(c, "shape", TensorProto.FLOAT, **declared)
+            for program, command in programs(c, path).items():
+                done = run(*command)
+                expect(done.returncode == RAN and "warning" in done.err and words in done.err, f"{program}: no warning of {words}", done)
+                fails(BAD_FILE, words, command=[*command, "--strict"])
+    for declared in ({"h": value("h", ["n", 3]), "y": value("y", ["m", 3])}, {"h": value("h", ["n", "three"])},
+                     {"h": value("h", [7, 3])}, {"h": value("h", None), "y": value("y", None)}):
+        with Case() as c:
+            path = declaring(c, "right", TensorProto.FLOAT, **declared)
+            for command in programs(c, path).values():
+                done = run(*command, "--strict")
+                expect(done.returncode == RAN and "declared" not in done.err, f"{declared} is no contradiction", done)
+
+
+def test_many_contradictions_are_counted():
+    with Case() as c:
+        nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"], name=f"n{i}") for i in range(20)]
+        model = make_model(nodes, [value("v0", ["n", 3])], [helper.make_empty_tensor_value_info("v20")])
+        model.graph.value_info.extend(value(f"v{i + 1}", ["n", 5]) for i in range(19))
+        done = run(RUN, save(model, c.path("m.onnx")), "--device", "interpreter")
+        expect(done.returncode == RAN and done.err.count("is declared") == 8 and "11 more declared shapes" in done.err, "not 8 and 11", done)
+
+
+def test_branches_that_are_not_made_declare_nothing():
+    """Of two branches of different ranks what follows is made twice: its one declaration is of one of them."""
+    then = helper.make_graph([helper.make_node("Squeeze", ["x", "last"], ["a"])], "then", [], [helper.make_empty_tensor_value_info("a")])
+    other = helper.make_graph([helper.make_node("Identity", ["x"], ["b"])], "else", [], [helper.make_empty_tensor_value_info("b")])
+    with Case() as c:
+        nodes = [helper.make_node("If", ["c"], ["h"], then_branch=then, else_branch=other), helper.make_node("Neg", ["h"], ["y"])]
+        model = make_model(nodes, [value("x", ["n", 1]), value("c", [], TensorProto.BOOL)], [helper.make_empty_tensor_value_info("y")],
+                           [numpy_helper.from_array(integers(-1), "last")])
+        model.graph.value_info.append(value("y", ["n"]))
+        model.graph.value_info.append(value("h", ["n"]))
+        done = run(RUN, save(model, c.path("m.onnx")), "--device", "interpreter", "--strict")
+        expect(done.returncode == RAN and "declared" not in done.err, "one branch's rank is the other's", done)
 
 
 if __name__ == "__main__":

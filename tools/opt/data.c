@@ -1,6 +1,7 @@
 /* Data of runs: files by name or by a folder's numbers, results shown, saved and compared with what is expected. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
+#include "tools/run/printable.h"
 #include "tools/run/query.h"
 #include "tools/run/tolerance.h"
 
@@ -16,7 +17,7 @@ uir_status opt_create_context(const opt_options *options, uir_context **out_cont
 
 void opt_report_context(uir_context *context) {
     for (size_t i = 0; i < uir_context_message_count(context); i++)
-        fprintf(stderr, "uir-opt: %s\n", uir_context_get_message_text(context, i));
+        opt_report_text(uir_context_get_message_text(context, i));
     uir_context_clear_messages(context);
 }
 
@@ -54,9 +55,9 @@ void opt_show_tensor(const char *name, const uir_tensor *t) {
     uint64_t counted = 0, first = t->element_count < 4 ? t->element_count : 4;
     bool numbers = t->dtype != UIR_DTYPE_STRING && uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_COMPLEX;
     bool real = uir_dtype_is_float(t->dtype);
-    printf("  %s %s[", name, uir_dtype_name(t->dtype));
-    for (uint32_t d = 0; d < t->rank; d++) printf("%s%lld", d ? "," : "", (long long)t->shape[d]);
-    printf("]");
+    print_safely(stdout, "  %s %s[", name, uir_dtype_name(t->dtype));
+    for (uint32_t d = 0; d < t->rank; d++) print_safely(stdout, "%s%lld", d ? "," : "", (long long)t->shape[d]);
+    print_safely(stdout, "]");
     for (uint64_t i = 0; numbers && i < t->element_count; i++) {
         double x =
             real ? uir_dtype_load_double(t->dtype, t->data, i) : (double)uir_dtype_load_integer(t->dtype, t->data, i);
@@ -65,13 +66,14 @@ void opt_show_tensor(const char *name, const uir_tensor *t) {
         greatest = x > greatest ? x : greatest;
         mean += (x - mean) / (double)++counted;
     }
-    if (counted) printf("  min %.6g  max %.6g  mean %.6g", least, greatest, mean);
-    if (numbers && counted < t->element_count) printf("  NaN %llu", (unsigned long long)(t->element_count - counted));
-    printf("  [");
+    if (counted) print_safely(stdout, "  min %.6g  max %.6g  mean %.6g", least, greatest, mean);
+    if (numbers && counted < t->element_count)
+        print_safely(stdout, "  NaN %llu", (unsigned long long)(t->element_count - counted));
+    print_safely(stdout, "  [");
     for (uint64_t i = 0; numbers && i < first; i++)
-        printf("%s%.6g", i ? " " : "",
-               real ? uir_dtype_load_double(t->dtype, t->data, i)
-                    : (double)uir_dtype_load_integer(t->dtype, t->data, i));
+        print_safely(stdout, "%s%.6g", i ? " " : "",
+                     real ? uir_dtype_load_double(t->dtype, t->data, i)
+                          : (double)uir_dtype_load_integer(t->dtype, t->data, i));
     puts(t->element_count > first ? " ...]" : "]");
 }
 
@@ -106,10 +108,10 @@ static uir_status compare(const opt_results *r, uint32_t index, const char *name
     UIR_TRY(uir_value_load_file(r->context, path, NULL, UIR_VALUE_TENSOR, &expected));
     const char *source = find_tolerance(r, expected, &tolerance);
     uir_comparison c = query_comparison(actual, expected, tolerance);
-    printf("    %s output_%u: rtol %g, atol %g, and %g of the greatest (%s)%s%s\n",
-           c.agree ? "agrees with" : "DIFFERS from", index, tolerance.rtol, tolerance.atol,
-           tolerance.atol_relative_to_max, source, c.agree ? "" : ": ", c.text);
-    if (!c.agree) fprintf(stderr, "uir-opt: error: output '%s' differs from %s: %s\n", name, path, c.text);
+    print_safely(stdout, "    %s output_%u: rtol %g, atol %g, and %g of the greatest (%s)%s%s\n",
+                 c.agree ? "agrees with" : "DIFFERS from", index, tolerance.rtol, tolerance.atol,
+                 tolerance.atol_relative_to_max, source, c.agree ? "" : ": ", c.text);
+    if (!c.agree) complain(NULL, "output '%s' differs from %s: %s", name, path, c.text);
     *differs |= !c.agree;
     uir_value_destroy(expected);
     return UIR_STATUS_OK;

@@ -2,6 +2,7 @@
  * runs, checks against the interpreter bit for bit, times. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
+#include "tools/run/printable.h"
 #include "compile/kernel.h"
 #include "ir/igraph_estimate.h"
 
@@ -43,7 +44,7 @@ static double now_ms(void) {
 
 static uir_status usage(const char *format, const char *a, const char *b) {
     fputs("uir-opt: error: ", stderr);
-    fprintf(stderr, format, a, b);
+    print_safely(stderr, format, a, b);
     fputc('\n', stderr);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
@@ -54,9 +55,10 @@ static const char *device_of(const opt_options *options) {
 
 /* ---- sizes ---- */
 static uir_status no_symbol(const run_state *s, uir_isymbol_kind kind, const char *option, const char *text) {
-    fprintf(stderr, "uir-opt: error: --%s %s: @%s has no such %s; there are:", option, text, s->igraph->name, option);
+    print_safely(stderr, "uir-opt: error: --%s %s: @%s has no such %s; there are:", option, text, s->igraph->name,
+                 option);
     for (uint32_t k = 0; k < s->igraph->symbols.count; k++)
-        if (s->igraph->symbols.data[k].kind == kind) fprintf(stderr, " %s", s->igraph->symbols.data[k].name);
+        if (s->igraph->symbols.data[k].kind == kind) print_safely(stderr, " %s", s->igraph->symbols.data[k].name);
     fputc('\n', stderr);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
@@ -141,11 +143,11 @@ static bool is_argument(const uir_ipointer *p) {
 }
 
 static uir_status misfit(const uir_ipointer *p, const buffer *b, const char *file, const uir_value *value) {
-    fprintf(stderr, "uir-opt: error: '%s' holds %s[", file, uir_dtype_name(uir_value_get_dtype(value)));
+    print_safely(stderr, "uir-opt: error: '%s' holds %s[", file, uir_dtype_name(uir_value_get_dtype(value)));
     for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
-        fprintf(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
-    fprintf(stderr, "], %%%s is %s[", p->name, uir_dtype_name(p->dtype));
-    for (uint32_t d = 0; d < p->rank; d++) fprintf(stderr, "%s%lld", d ? "," : "", (long long)b->shape[d]);
+        print_safely(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
+    print_safely(stderr, "], %%%s is %s[", p->name, uir_dtype_name(p->dtype));
+    for (uint32_t d = 0; d < p->rank; d++) print_safely(stderr, "%s%lld", d ? "," : "", (long long)b->shape[d]);
     fputs("]\n", stderr);
     return UIR_STATUS_BAD_DATA;
 }
@@ -187,7 +189,7 @@ static uir_status fill_buffer(run_state *s, uir_context *context, buffer *b, uin
     if (status == UIR_STATUS_OK && b->row_bytes) memcpy(b->row_major, uir_value_get_data(value), b->row_bytes);
     if (status == UIR_STATUS_OK) status = uir_igraph_pack(s->igraph, b->pointer, s->values, b->row_major, b->packed);
     for (size_t i = 0; i < uir_context_message_count(context); i++)
-        fprintf(stderr, "uir-opt: %s\n", uir_context_get_message_text(context, i));
+        opt_report_text(uir_context_get_message_text(context, i));
     uir_value_destroy(value);
     return status;
 }
@@ -242,11 +244,12 @@ static void free_state(run_state *s) {
 /* ---- results ---- */
 static void print_sizes(const run_state *s) {
     uint32_t dim = 0, tile = 0;
-    printf("@%s on %s:", s->igraph->name, device_of(s->options));
+    print_safely(stdout, "@%s on %s:", s->igraph->name, device_of(s->options));
     for (uint32_t k = 0; k < s->igraph->symbols.count; k++) {
         const uir_isymbol *symbol = &s->igraph->symbols.data[k];
-        if (symbol->kind == UIR_ISYMBOL_DIM) printf(" %s=%lld", symbol->name, (long long)s->dims[dim++]);
-        if (symbol->kind == UIR_ISYMBOL_TILE) printf(" %s=%lld", symbol->name, (long long)s->tiles[tile++]);
+        if (symbol->kind == UIR_ISYMBOL_DIM) print_safely(stdout, " %s=%lld", symbol->name, (long long)s->dims[dim++]);
+        if (symbol->kind == UIR_ISYMBOL_TILE)
+            print_safely(stdout, " %s=%lld", symbol->name, (long long)s->tiles[tile++]);
     }
     putchar('\n');
 }
@@ -270,13 +273,14 @@ static uir_status show_outputs(run_state *s, uir_context *context) {
             greatest = x > greatest ? x : greatest;
             mean += (x - mean) / (double)(e + 1);
         }
-        printf("  %%%s %s[", p->name, uir_dtype_name(p->dtype));
-        for (uint32_t d = 0; d < p->rank; d++) printf("%s%lld", d ? "," : "", (long long)b->shape[d]);
+        print_safely(stdout, "  %%%s %s[", p->name, uir_dtype_name(p->dtype));
+        for (uint32_t d = 0; d < p->rank; d++) print_safely(stdout, "%s%lld", d ? "," : "", (long long)b->shape[d]);
         if (b->elements)
-            printf("]  min %.6g  max %.6g  mean %.6g  [", least, greatest, mean);
+            print_safely(stdout, "]  min %.6g  max %.6g  mean %.6g  [", least, greatest, mean);
         else
-            printf("]  empty  [");
-        for (int64_t e = 0; e < b->elements && e < 4; e++) printf("%s%.6g", e ? " " : "", element(b, p->dtype, e));
+            print_safely(stdout, "]  empty  [");
+        for (int64_t e = 0; e < b->elements && e < 4; e++)
+            print_safely(stdout, "%s%.6g", e ? " " : "", element(b, p->dtype, e));
         puts(b->elements > 4 ? " ...]" : "]");
         if (!s->options->save) continue;
         uir_value *value = NULL;
@@ -288,7 +292,7 @@ static uir_status show_outputs(run_state *s, uir_context *context) {
         uir_value_destroy(value);
         if (status != UIR_STATUS_OK) {
             for (size_t m = 0; m < uir_context_message_count(context); m++)
-                fprintf(stderr, "uir-opt: %s\n", uir_context_get_message_text(context, m));
+                opt_report_text(uir_context_get_message_text(context, m));
             return status;
         }
     }
@@ -332,8 +336,7 @@ static uir_status check(run_state *s) {
         status = row_major ? uir_igraph_unpack(s->igraph, s->buffers[i].pointer, s->values, pointers[i], row_major)
                            : UIR_STATUS_OUT_OF_MEMORY;
         if (status == UIR_STATUS_OK && !equal_elements(p, &s->buffers[i], row_major, &at)) {
-            fprintf(stderr, "uir-opt: error: %%%s differs from the interpreter at element %lld\n", p->name,
-                    (long long)at);
+            complain(NULL, "%%%s differs from the interpreter at element %lld", p->name, (long long)at);
             status = UIR_STATUS_DIFFERENT;
         }
         uir_release(&s->allocator, row_major, s->buffers[i].row_bytes);
@@ -385,8 +388,7 @@ static uir_status compare_with_loops(run_state *s, uir_context *context, void *c
         uir_value_destroy(expected);
         opt_report_context(context);
         UIR_TRY(status);
-        if (!c.agree)
-            fprintf(stderr, "uir-opt: error: %%%s differs from the loops before any step: %s\n", p->name, c.text);
+        if (!c.agree) complain(NULL, "%%%s differs from the loops before any step: %s", p->name, c.text);
         differs |= !c.agree;
     }
     if (!differs) puts("  agrees with the loops before any step, within the tolerance of the dtype");
@@ -442,8 +444,8 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
         size_t bytes = 0;
         for (uint32_t i = 0; i < s->buffer_count; i++) bytes += s->sizes[i];
         qsort(samples, count, sizeof *samples, compare_doubles);
-        printf("  median %.4f ms, least %.4f ms of %zu runs; %.2f GB/s over all buffers once\n", samples[count / 2],
-               samples[0], count, (double)bytes / samples[count / 2] * 1e-6);
+        print_safely(stdout, "  median %.4f ms, least %.4f ms of %zu runs; %.2f GB/s over all buffers once\n",
+                     samples[count / 2], samples[0], count, (double)bytes / samples[count / 2] * 1e-6);
     }
     free(samples);
     return status;
@@ -453,14 +455,14 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
 static void print_bytes(const uir_device *d, const uir_estimate *e) {
     for (uint32_t i = 0; i < d->space_count; i++) {
         if (!e->read[i] && !e->written[i]) continue;
-        printf("  %-8s read %llu bytes, written %llu\n", d->spaces[i].name, (unsigned long long)e->read[i],
-               (unsigned long long)e->written[i]);
+        print_safely(stdout, "  %-8s read %llu bytes, written %llu\n", d->spaces[i].name,
+                     (unsigned long long)e->read[i], (unsigned long long)e->written[i]);
     }
     for (uint32_t i = 0; i < d->space_count; i++)
         for (uint32_t k = 0; k < d->space_count; k++)
             if (e->moved[i][k])
-                printf("  %s to %s: moved %llu bytes\n", d->spaces[i].name, d->spaces[k].name,
-                       (unsigned long long)e->moved[i][k]);
+                print_safely(stdout, "  %s to %s: moved %llu bytes\n", d->spaces[i].name, d->spaces[k].name,
+                             (unsigned long long)e->moved[i][k]);
 }
 
 /* What the kernel moves, and how long its machine would take. */
@@ -470,13 +472,15 @@ static uir_status estimate(const run_state *s) {
     UIR_TRY(uir_igraph_estimate(s->igraph, s->dims, s->tiles, NULL, s->diagnostics, &e));
     print_bytes(d, &e);
     for (uint32_t i = 0; i < d->pipe_count; i++)
-        if (e.pipe_cycles[i] > 0) printf("  pipe %-5s %.0f cycles of all units\n", d->pipes[i], e.pipe_cycles[i]);
-    printf("  modelled, not measured: %.0f cycles", e.cycles);
-    if (d->cycles_per_second > 0) printf(", %.6f ms", 1e3 * e.cycles / d->cycles_per_second);
-    printf("; %llu units at most have work\n", (unsigned long long)e.most_units);
+        if (e.pipe_cycles[i] > 0)
+            print_safely(stdout, "  pipe %-5s %.0f cycles of all units\n", d->pipes[i], e.pipe_cycles[i]);
+    print_safely(stdout, "  modelled, not measured: %.0f cycles", e.cycles);
+    if (d->cycles_per_second > 0) print_safely(stdout, ", %.6f ms", 1e3 * e.cycles / d->cycles_per_second);
+    print_safely(stdout, "; %llu units at most have work\n", (unsigned long long)e.most_units);
     uir_estimate_floor floor = uir_estimate_get_floor(d, &e);
-    if (floor.moving > 0) printf("  by the memory's rate at least %.3g ms\n", 1e3 * floor.moving);
-    if (floor.computing > 0) printf("  by the peak of arithmetic at least %.3g ms\n", 1e3 * floor.computing);
+    if (floor.moving > 0) print_safely(stdout, "  by the memory's rate at least %.3g ms\n", 1e3 * floor.moving);
+    if (floor.computing > 0)
+        print_safely(stdout, "  by the peak of arithmetic at least %.3g ms\n", 1e3 * floor.computing);
     return UIR_STATUS_OK;
 }
 

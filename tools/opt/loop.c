@@ -1,6 +1,7 @@
 /* Runs a loop function by itself: its inputs by number from a folder, by name from files, else random. */
 #include "base/demand.h"
 #include "opt.h"
+#include "tools/run/printable.h"
 #include "tools/run/query.h"
 
 #include <stdio.h>
@@ -35,8 +36,8 @@ static uir_status take_dims(function_run *r) {
             found = true;
         }
         if (found) continue;
-        fprintf(stderr, "uir-opt: error: --dim %s: @%s has no such size; there are:", text, f->name);
-        for (uint32_t s = 0; s < f->sizes.count; s++) fprintf(stderr, " %s", f->sizes.data[s].name);
+        print_safely(stderr, "uir-opt: error: --dim %s: @%s has no such size; there are:", text, f->name);
+        for (uint32_t s = 0; s < f->sizes.count; s++) print_safely(stderr, " %s", f->sizes.data[s].name);
         fputc('\n', stderr);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
@@ -49,8 +50,7 @@ static uir_status settle_sizes(function_run *r) {
         uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->sizes.data[s].symbol);
         if (r->sizes[s] < 0) r->sizes[s] = opt_free_size(f->dims, f->sizes.data[s].symbol);
         if (!uir_facts_hold(facts, r->sizes[s])) {
-            fprintf(stderr, "uir-opt: error: @%s does not take %s=%lld\n", f->name, f->sizes.data[s].name,
-                    (long long)r->sizes[s]);
+            complain(NULL, "@%s does not take %s=%lld", f->name, f->sizes.data[s].name, (long long)r->sizes[s]);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         r->values[f->sizes.data[s].symbol.id] = r->sizes[s];
@@ -75,11 +75,12 @@ static uir_status check_names(const function_run *r) {
 }
 
 static uir_status misfit(const uir_loop_tensor *t, const int64_t *shape, const uir_value *value) {
-    fprintf(stderr, "uir-opt: error: the file of %s holds %s[", t->name, uir_dtype_name(uir_value_get_dtype(value)));
+    print_safely(stderr, "uir-opt: error: the file of %s holds %s[", t->name,
+                 uir_dtype_name(uir_value_get_dtype(value)));
     for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
-        fprintf(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
-    fprintf(stderr, "], which is %s[", uir_dtype_name(t->dtype));
-    for (uint32_t d = 0; d < t->rank; d++) fprintf(stderr, "%s%lld", d ? "," : "", (long long)shape[d]);
+        print_safely(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
+    print_safely(stderr, "], which is %s[", uir_dtype_name(t->dtype));
+    for (uint32_t d = 0; d < t->rank; d++) print_safely(stderr, "%s%lld", d ? "," : "", (long long)shape[d]);
     fputs("]\n", stderr);
     return UIR_STATUS_BAD_DATA;
 }
@@ -92,8 +93,7 @@ static uir_status load_input(function_run *r, uint32_t index) {
     char path[4096];
     if (!file && r->options->data) {
         if (!opt_find_file(r->options->data, "input", t->index, path, sizeof path)) {
-            fprintf(stderr, "uir-opt: error: --data: '%s' holds no input_%u.pb or .npy, for %s\n", r->options->data,
-                    t->index, t->name);
+            complain(NULL, "--data: '%s' holds no input_%u.pb or .npy, for %s", r->options->data, t->index, t->name);
             return UIR_STATUS_BAD_DATA;
         }
         file = path;
@@ -172,8 +172,9 @@ static uir_status run_in(function_run *r, void **data) {
     opt_stop.polled = false;
     if (opt_stop.cancel) return UIR_STATUS_CANCELLED;
     UIR_TRY(status);
-    printf("@%s by the interpreter of loops:", f->name);
-    for (uint32_t s = 0; s < f->sizes.count; s++) printf(" %s=%lld", f->sizes.data[s].name, (long long)r->sizes[s]);
+    print_safely(stdout, "@%s by the interpreter of loops:", f->name);
+    for (uint32_t s = 0; s < f->sizes.count; s++)
+        print_safely(stdout, " %s=%lld", f->sizes.data[s].name, (long long)r->sizes[s]);
     putchar('\n');
     return show_outputs(r);
 }

@@ -1,6 +1,8 @@
 /* uir-opt: prints an IR after a stage, goes on from a text, runs models, their texts and kernels. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
+#include "base/file.h"
+#include "tools/run/printable.h"
 #include "ir/loop.h"
 #include "compile/kernel.h"
 
@@ -22,14 +24,28 @@ static void on_signal(int number) {
     opt_stop.cancel = true;
 }
 
+/* Before any work. */
+static uir_status check_output(const opt_options *options) {
+    const char *refusal = options->output ? uir_file_refuse_place(options->output) : NULL;
+    if (!refusal) return UIR_STATUS_OK;
+    print_safely(stderr, "uir-opt: error: cannot write '%s': %s\n", options->output, refusal);
+    return UIR_STATUS_IO_FAILED;
+}
+
 /* ---- shared with the other files ---- */
+void opt_report_text(const char *text) {
+    fputs("uir-opt: ", stderr);
+    fputs(text, stderr);
+    fputc('\n', stderr);
+}
+
 void opt_report(uir_diagnostics *diagnostics) {
     for (const uir_diagnostic *d = diagnostics->first; d; d = d->next) {
         size_t length = uir_diagnostic_format(d, NULL, 0);
         char *text = malloc(length + 1);
         if (!text) break;
         uir_diagnostic_format(d, text, length + 1);
-        fprintf(stderr, "uir-opt: %s\n", text);
+        opt_report_text(text);
         free(text);
     }
     uir_diagnostics_clear(diagnostics);
@@ -50,7 +66,7 @@ uir_status opt_read_file(const char *path, char **out_text, size_t *out_length) 
     bool failed = !text || ferror(file) || capacity > LONGEST;
     if (file) fclose(file);
     if (failed) {
-        fprintf(stderr, "uir-opt: error: cannot read '%s': %s\n", path, errno ? strerror(errno) : "too large");
+        complain(NULL, "cannot read '%s': %s", path, errno ? strerror(errno) : "too large");
         free(text);
         return UIR_STATUS_NOT_FOUND;
     }
@@ -65,8 +81,7 @@ uir_status opt_write_output(const opt_options *options, const char *text, size_t
     bool fine = file && fwrite(text, 1, length, file) == length && fflush(file) == 0;
     if (file && file != stdout) fine &= fclose(file) == 0;
     if (fine || (file == stdout && errno == EPIPE)) return UIR_STATUS_OK; /* a reader that has enough is no failure */
-    fprintf(stderr, "uir-opt: error: cannot write '%s': %s\n", options->output ? options->output : "standard output",
-            strerror(errno));
+    complain(NULL, "cannot write '%s': %s", options->output ? options->output : "standard output", strerror(errno));
     return UIR_STATUS_IO_FAILED;
 }
 
@@ -74,8 +89,8 @@ uir_status opt_make_folder(const char *path) {
     struct stat there;
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode)))
         return UIR_STATUS_OK;
-    fprintf(stderr, "uir-opt: error: cannot make the folder '%s': %s\n", path,
-            errno == EEXIST ? "there is a file of that name" : strerror(errno));
+    complain(NULL, "cannot make the folder '%s': %s", path,
+             errno == EEXIST ? "there is a file of that name" : strerror(errno));
     return UIR_STATUS_IO_FAILED;
 }
 
@@ -210,8 +225,8 @@ static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *tex
     for (uint32_t i = 0; i < list->count; i++) {
         if (w->options->kernel && strcmp(list->igraphs[i]->name, w->options->kernel)) continue;
         if (w->options->device && !is_for(list->igraphs[i], w->options->device)) {
-            fprintf(stderr, "uir-opt: error: @%s is for '%s', not for --device %s\n", list->igraphs[i]->name,
-                    list->igraphs[i]->device->name, w->options->device);
+            complain(NULL, "@%s is for '%s', not for --device %s", list->igraphs[i]->name,
+                     list->igraphs[i]->device->name, w->options->device);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         any = true;
@@ -269,20 +284,20 @@ static uir_status run_text(work *w) {
 static void list_stages(void) {
     puts("stages of a model:");
     for (uir_stage stage = 0; uir_stage_get(stage)->print; stage++)
-        printf("  %-20s %s\n", uir_stage_get(stage)->name, uir_stage_get(stage)->purpose);
+        print_safely(stdout, "  %-20s %s\n", uir_stage_get(stage)->name, uir_stage_get(stage)->purpose);
     fputs("stages of a kernel:", stdout);
-    for (size_t i = 0; i < KERNEL_STAGE_COUNT; i++) printf(" %s", kernel_stages[i].name);
+    for (size_t i = 0; i < KERNEL_STAGE_COUNT; i++) print_safely(stdout, " %s", kernel_stages[i].name);
     fputs("\nemitters, for --emitter:", stdout);
-    for (size_t i = 0; uir_compile_emitter_name(i); i++) printf(" %s", uir_compile_emitter_name(i));
+    for (size_t i = 0; uir_compile_emitter_name(i); i++) print_safely(stdout, " %s", uir_compile_emitter_name(i));
     fputs("\nrules of layouts, for --no-layout:", stdout);
     for (uint32_t rule = 0; rule < UIR_LAYOUT_RULE_COUNT; rule++)
-        printf(" %s", uir_layout_rule_name((uir_layout_rule)rule));
+        print_safely(stdout, " %s", uir_layout_rule_name((uir_layout_rule)rule));
     fputs("\ndevices for --run: ", stdout);
     for (size_t i = 0; uir_kernel_runner_name(i); i++) {
         const char *variant = uir_kernel_runner_variant(i, 0);
-        printf(" %s%s", uir_kernel_runner_name(i), variant ? "[:" : "");
+        print_safely(stdout, " %s%s", uir_kernel_runner_name(i), variant ? "[:" : "");
         for (size_t k = 0; variant; k++) {
-            printf("%s%s", k ? "|" : "", variant);
+            print_safely(stdout, "%s%s", k ? "|" : "", variant);
             variant = uir_kernel_runner_variant(i, k + 1);
             if (!variant) putchar(']');
         }
@@ -314,7 +329,7 @@ static uir_status run(const opt_options *options) {
     if (status != UIR_STATUS_OK && !caught_signal && !diagnostics.count && status != UIR_STATUS_INVALID_ARGUMENT &&
         status != UIR_STATUS_DIFFERENT && status != UIR_STATUS_NOT_FOUND && status != UIR_STATUS_BAD_DATA &&
         status != UIR_STATUS_IO_FAILED) {
-        fprintf(stderr, "uir-opt: error: %s\n", uir_status_text(status));
+        complain(NULL, "%s", uir_status_text(status));
     }
     opt_report(&diagnostics);
     free(w.text);
@@ -336,13 +351,13 @@ int main(int argc, char **argv) {
     else if (status == UIR_STATUS_OK && options.help)
         opt_options_help();
     else if (status == UIR_STATUS_OK && options.version)
-        printf("uir %s\n", uir_version());
+        print_safely(stdout, "uir %s\n", uir_version());
     else if (status == UIR_STATUS_OK && options.list)
         list_stages();
     else if (status == UIR_STATUS_OK && !options.file)
         status = opt_usage("no file given", NULL);
     else if (status == UIR_STATUS_OK)
-        status = run(&options);
+        status = check_output(&options) == UIR_STATUS_OK ? run(&options) : UIR_STATUS_IO_FAILED;
     opt_options_free(&options);
     return caught_signal ? 128 + caught_signal : uir_status_exit_code(status);
 }

@@ -1,6 +1,7 @@
 /* A model, or the text of one after some stage: on to another stage, whose text is printed, or which is run. */
 #define _XOPEN_SOURCE 700
 #include "opt.h"
+#include "tools/run/printable.h"
 #include "ir/graph_text.h"
 #include "compile/kernel.h"
 
@@ -82,7 +83,7 @@ static bool on_device(const model_work *w) {
 }
 
 static uir_status no_stage(const char *option, const char *name) {
-    fprintf(stderr, "uir-opt: error: %s: there is no stage '%s'; uir-opt --list names them\n", option, name);
+    complain(NULL, "%s: there is no stage '%s'; uir-opt --list names them", option, name);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -153,6 +154,7 @@ static uir_status take_target(model_work *w, bool is_text) {
     w->inlined = options->constants && !strcmp(options->constants, "inline");
     w->compile_options.check_text = true;
     w->compile_options.exact = w->options->exact;
+    w->compile_options.strict = w->options->strict;
     if (options->precision && is_text && w->from >= UIR_STAGE_PRECISION)
         return opt_usage("--precision: factors were settled before a text after", uir_stage_get(w->from)->name);
     UIR_TRY(uir_precision_find(w->options->precision, w->diagnostics, &w->compile_options.precision));
@@ -263,9 +265,9 @@ static const uir_lowering_kernel *find_kernel(const model_work *w) {
     const uir_lowering *lowering = &w->compile.lowering;
     const uir_lowering_kernel *kernel = uir_lowering_find_kernel(lowering, w->options->kernel);
     if (kernel) return kernel;
-    fprintf(stderr, "uir-opt: error: --kernel: the model has no kernel '%s'; there are:", w->options->kernel);
+    print_safely(stderr, "uir-opt: error: --kernel: the model has no kernel '%s'; there are:", w->options->kernel);
     for (uint32_t k = 0; k < lowering->kernels.count; k++)
-        fprintf(stderr, "%s %s", k ? "," : "", lowering->kernels.data[k].name);
+        print_safely(stderr, "%s %s", k ? "," : "", lowering->kernels.data[k].name);
     fputc('\n', stderr);
     return NULL;
 }
@@ -323,8 +325,8 @@ static void warn_refusals(const model_work *w) {
     for (uint32_t i = 0; i < w->compile.lowering.refusals.count; i++) {
         const uir_lowering_refusal *refusal = &w->compile.lowering.refusals.data[i];
         const uir_node_info *group = uir_node_get(module, refusal->group);
-        fprintf(stderr, "uir-opt: note: the group of '%s' has no kernel: %s\n",
-                uir_string_text(&module->strings, group->name), refusal->why);
+        print_safely(stderr, "uir-opt: note: the group of '%s' has no kernel: %s\n",
+                     uir_string_text(&module->strings, group->name), refusal->why);
     }
 }
 

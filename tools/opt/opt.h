@@ -24,7 +24,7 @@ typedef struct opt_options {
     const char *save;
     int64_t random, threads;
     double seconds;
-    bool run, check, time, estimate, no_map, exact, list, version, help;
+    bool run, check, time, estimate, no_map, exact, strict, list, version, help;
     uir_limits limits;
     uint64_t given; /* a bit for each row of the table that was on the command line */
 } opt_options;
@@ -70,6 +70,8 @@ typedef struct opt_signals {
 } opt_signals;
 extern opt_signals opt_stop;
 
+/* One message of the library's, whose lines are safe to show. */
+void opt_report_text(const char *text);
 /* Prints and clears what was said. */
 void opt_report(uir_diagnostics *diagnostics);
 /* A file's bytes, zero terminated; the caller frees. */

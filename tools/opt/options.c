@@ -1,5 +1,6 @@
 /* The command line of uir-opt: one table of options, each with what it is for. */
 #include "opt.h"
+#include "tools/run/printable.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -34,7 +35,9 @@ static const option_row rows[] = {
     {"--no-map", NO_VALUE, offsetof(opt_options, no_map), MODELS | RUN_MODELS, NULL,
      "the model's files are copied and never mapped, so that whoever cuts one short meanwhile does it no harm"},
     {"--exact", NO_VALUE, offsetof(opt_options, exact), MODELS | RUN_MODELS, NULL,
-     "every operator by the formula that defines it: no convolution takes one of fewer multiplications"},
+     "uses no Winograd convolution: rounding then matches the formula that defines the operator"},
+    {"--strict", NO_VALUE, offsetof(opt_options, strict), MODELS | RUN_MODELS, NULL,
+     "contradictions of declared shapes are errors"},
     {"--precision", TEXT_VALUE, offsetof(opt_options, precision), MODELS | RUN_MODELS, "WORD",
      "f32 (default); f16 or bf16: factors of products are rounded to that where the device multiplies it; auto: to one "
      "of these where the device multiplies that faster than f32"},
@@ -84,9 +87,10 @@ static const option_row rows[] = {
 enum { ROW_COUNT = sizeof rows / sizeof rows[0], HELP_COLUMN = 22, HELP_WIDTH = 112 };
 
 /* ---- messages ---- */
+static const char help_hint[] = "try: uir-opt --help";
+
 uir_status opt_usage(const char *what, const char *word) {
-    fprintf(stderr, "uir-opt: error: %s%s%s%s\n  try: uir-opt --help\n", what, word ? " '" : "", word ? word : "",
-            word ? "'" : "");
+    complain(help_hint, "%s%s%s%s", what, word ? " '" : "", word ? word : "", word ? "'" : "");
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -116,10 +120,11 @@ static void print_wrapped(const char *text) {
     while (*text) {
         int length = (int)strcspn(text, " ");
         if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
+            putchar('\n');
+            print_safely(stdout, "%*s", HELP_COLUMN, "");
             column = HELP_COLUMN;
         }
-        column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", length, text);
+        column += print_safely(stdout, "%s%.*s", column > HELP_COLUMN ? " " : "", length, text);
         text += length + (text[length] == ' ');
     }
     putchar('\n');
@@ -130,18 +135,18 @@ void opt_options_help(void) {
          "Works on the IRs: FILE is a model (.onnx) or the text of one after a stage, of a loop function or of "
          "iGraphs.\n");
     for (size_t r = 0; r < ROW_COUNT; r++) {
-        int column =
-            printf("  %s%s%s", rows[r].name, rows[r].argument ? " " : "", rows[r].argument ? rows[r].argument : "");
-        printf("%*s", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "");
+        int column = print_safely(stdout, "  %s%s%s", rows[r].name, rows[r].argument ? " " : "",
+                                  rows[r].argument ? rows[r].argument : "");
+        print_safely(stdout, "%*s", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "");
         print_wrapped(rows[r].help);
     }
-    puts("\nWhat a text names by hash it elides: it is read with the model at hand, and not computed with otherwise.\n"
+    puts("\nWeights shown as a hash are not in the text: running it needs the model that it came from.\n"
          "Exit codes: 0 fine, 1 results differ, 2 usage, 3 bad file, 4 unsupported, 5 device failed.");
 }
 
 /* ---- parsing ---- */
 static uir_status expected_number(const char *option, const char *value) {
-    fprintf(stderr, "uir-opt: error: %s takes a number, not '%s'\n  try: uir-opt --help\n", option, value);
+    complain(help_hint, "%s takes a number, not '%s'", option, value);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -208,8 +213,8 @@ static uir_status unknown_option(const char *name) {
         uint32_t d = uir_edit_distance(name, rows[k].name);
         if (d < best) best = d, meant = rows[k].name;
     }
-    fprintf(stderr, "uir-opt: error: unknown option '%s'%s%s%s\n  try: uir-opt --help\n", name,
-            meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+    complain(help_hint, "unknown option '%s'%s%s%s", name, meant ? "; did you mean " : "", meant ? meant : "",
+             meant ? "?" : "");
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -263,7 +268,7 @@ static void print_uses(uint32_t uses) {
     bool first = true;
     for (size_t i = 0; i < sizeof use_names / sizeof *use_names; i++) {
         if (!(use_names[i].use & uses)) continue;
-        fprintf(stderr, "%s%s", first ? "" : ", ", use_names[i].name);
+        print_safely(stderr, "%s%s", first ? "" : ", ", use_names[i].name);
         first = false;
     }
 }
@@ -271,7 +276,7 @@ static void print_uses(uint32_t uses) {
 uir_status opt_options_check(const opt_options *options, uint32_t uses) {
     for (size_t r = 0; r < ROW_COUNT; r++) {
         if (!(options->given >> r & 1) || (rows[r].uses & uses)) continue;
-        fprintf(stderr, "uir-opt: error: %s is not for ", rows[r].name);
+        print_safely(stderr, "uir-opt: error: %s is not for ", rows[r].name);
         print_uses(uses);
         fputs(rows[r].uses ? "; it is for " : "; it stands alone", stderr);
         print_uses(rows[r].uses);

@@ -1,6 +1,7 @@
 /* Runs a model of primitives, its groups by what a stage made of them, on data from files or a seed; compares. */
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
+#include "tools/run/printable.h"
 #include "compile/launch.h"
 
 #include <math.h>
@@ -80,9 +81,9 @@ static uir_status check_names(value_run *r) {
             found = !strncmp(text, name, strlen(name)) && text[strlen(name)] == '=';
         }
         if (found) continue;
-        fprintf(stderr, "uir-opt: error: --input %s: %s; there are:", text,
-                strchr(text, '=') ? "the model has no such input" : "write NAME=FILE.npy");
-        for (uint32_t k = 0; k < r->input_count; k++) fprintf(stderr, " %s", value_name(r, graph->inputs.data[k]));
+        print_safely(stderr, "uir-opt: error: --input %s: %s; there are:", text,
+                     strchr(text, '=') ? "the model has no such input" : "write NAME=FILE.npy");
+        for (uint32_t k = 0; k < r->input_count; k++) print_safely(stderr, " %s", value_name(r, graph->inputs.data[k]));
         fputc('\n', stderr);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
@@ -117,9 +118,9 @@ static uir_status take_dims(value_run *r) {
             r->known[s] = found = true;
         }
         if (found) continue;
-        fprintf(stderr, "uir-opt: error: --dim %s: the model's inputs have no such dim; there are:", text);
+        print_safely(stderr, "uir-opt: error: --dim %s: the model's inputs have no such dim; there are:", text);
         for (uint32_t s = 0; s < count; s++)
-            if (is_input_size(r, s)) fprintf(stderr, " %s", uir_dims_symbol_name(dims, (uir_symbol){s}));
+            if (is_input_size(r, s)) print_safely(stderr, " %s", uir_dims_symbol_name(dims, (uir_symbol){s}));
         fputc('\n', stderr);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
@@ -147,8 +148,7 @@ static uir_status make_up(value_run *r, uint32_t index, uir_datum **out_datum) {
                 shape[d] >= 0;
     }
     if (!known) {
-        fprintf(stderr, "uir-opt: error: input '%s' cannot be made up: give its data (--data, --input)\n",
-                value_name(r, id));
+        complain(NULL, "input '%s' cannot be made up: give its data (--data, --input)", value_name(r, id));
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     bool real = uir_dtype_is_float(type->dtype);
@@ -169,8 +169,8 @@ static uir_status make_inputs(value_run *r) {
         char path[4096];
         if (!file && r->options->data) {
             if (!opt_find_file(r->options->data, "input", i, path, sizeof path)) {
-                fprintf(stderr, "uir-opt: error: --data: '%s' holds no input_%u.pb or .npy, for the input '%s'\n",
-                        r->options->data, i, name);
+                complain(NULL, "--data: '%s' holds no input_%u.pb or .npy, for the input '%s'", r->options->data, i,
+                         name);
                 return UIR_STATUS_BAD_DATA;
             }
             file = path;
@@ -238,8 +238,8 @@ static uir_status check(value_run *r) {
     for (uint32_t i = 0; status == UIR_STATUS_OK && i < r->output_count; i++) {
         const uir_datum *a = r->outputs[i], *b = wanted[i];
         if (a->kind != UIR_VALUE_TENSOR || a->tensor->dtype == UIR_DTYPE_STRING || same(a->tensor, b->tensor)) continue;
-        fprintf(stderr, "uir-opt: error: output '%s' differs from the kernels' interpreter\n",
-                value_name(r, main_graph(r)->outputs.data[i]));
+        complain(NULL, "output '%s' differs from the kernels' interpreter",
+                 value_name(r, main_graph(r)->outputs.data[i]));
         differs = true;
     }
     if (status == UIR_STATUS_OK && !differs) puts("  agrees with the interpreter in every bit");
@@ -258,7 +258,7 @@ static uir_status show_outputs(value_run *r) {
             opt_show_tensor(name, r->outputs[i]->tensor);
             UIR_TRY(opt_take_result(&results, i, name, r->outputs[i]->tensor, &differs));
         } else {
-            printf("  %s: %u values\n", name, r->outputs[i]->count);
+            print_safely(stdout, "  %s: %u values\n", name, r->outputs[i]->count);
             if (opt_has_expected(&results, i)) puts("    it is no tensor and is not compared");
         }
     }
@@ -288,7 +288,7 @@ static uir_status run_in(value_run *r) {
         UIR_TRY(uir_launcher_create(r->program->lowering, &opt_stop.cancel, (uint32_t)r->options->threads, r->allocator,
                                     &r->launcher));
     UIR_TRY(interpret(r, runner, r->outputs));
-    printf("%s by %s:\n", describe(r->program), runner ? runner : "the interpreter");
+    print_safely(stdout, "%s by %s:\n", describe(r->program), runner ? runner : "the interpreter");
     uir_status status = show_outputs(r);
     if (r->options->check && (status == UIR_STATUS_OK || status == UIR_STATUS_DIFFERENT)) {
         uir_status checked = check(r);

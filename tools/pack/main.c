@@ -125,7 +125,10 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .tuned = options->tune,
                                        .cache = options->cache,
                                        .exact = options->exact,
-                                       .precision = options->precision};
+                                       .precision = options->precision,
+                                       .strict = options->strict,
+                                       .overrides = options->overrides.items,
+                                       .override_count = options->overrides.count};
     uir_status status = uir_context_create(NULL, &context);
     if (status != UIR_STATUS_OK) {
         complain(NULL, "%s", uir_status_text(status));

@@ -81,7 +81,21 @@ static void list_others(const char *path, char *buffer, size_t capacity) {
     if (directory) closedir(directory);
 }
 
-static uir_status add_folder(const char *path, char ***list, size_t *count) {
+/* Whether a file of values lies there, whatever its name. */
+static bool has_values(const char *path) {
+    bool found = false;
+    DIR *directory = opendir(path);
+    for (struct dirent *e; directory && !found && (e = readdir(directory));)
+        for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+            size_t length = strlen(e->d_name), ending = strlen(endings[i]);
+            found |= length >= ending && !strcmp(e->d_name + length - ending, endings[i]);
+        }
+    if (directory) closedir(directory);
+    return found;
+}
+
+/* A folder without data is data of a model without inputs. */
+static uir_status add_folder(const uir_model *model, const char *path, char ***list, size_t *count) {
     DIR *directory = opendir(path);
     if (!directory) {
         complain(NULL, "--data '%s': cannot open the folder: %s", path, strerror(errno));
@@ -95,7 +109,8 @@ static uir_status add_folder(const char *path, char ***list, size_t *count) {
     }
     closedir(directory);
     if (failed) return out_of_memory();
-    if (direct) {
+    bool all_there = *count == before && !uir_model_input_count(model) && !has_values(path);
+    if (direct || all_there) {
         while (*count > before) free((*list)[--*count]);
         return push(list, count, strdup(path)) ? UIR_STATUS_OK : out_of_memory();
     }
@@ -112,14 +127,97 @@ static uir_status add_folder(const char *path, char ***list, size_t *count) {
     return UIR_STATUS_OK;
 }
 
-uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count) {
+uir_status case_folders(const run_options *options, const uir_model *model, char ***out_folders, size_t *out_count) {
     *out_folders = NULL;
     *out_count = 0;
     for (size_t i = 0; i < options->data.count; i++) {
-        uir_status status = add_folder(options->data.items[i], out_folders, out_count);
+        uir_status status = add_folder(model, options->data.items[i], out_folders, out_count);
         if (status != UIR_STATUS_OK) return status;
     }
     return UIR_STATUS_OK;
+}
+
+/* ---- inputs with a default ---- */
+
+/* How many numbers of a kind a folder's files have: one more than the greatest. */
+static size_t count_numbered(const char *folder, const char *kind) {
+    size_t count = 0, index;
+    DIR *directory = opendir(folder);
+    for (struct dirent *e; directory && (e = readdir(directory));)
+        if (read_numbered(e->d_name, kind, &index) && index >= count) count = index + 1;
+    if (directory) closedir(directory);
+    return count;
+}
+
+static size_t count_defaults(const uir_model *model) {
+    size_t count = 0;
+    uir_default d;
+    while (query_default(model, count, &d)) count++;
+    return count;
+}
+
+/* The default at that place among all inputs that the model's file lists. */
+static bool find_default(const uir_model *model, size_t place, uir_default *out_default) {
+    for (size_t i = 0; query_default(model, i, out_default); i++)
+        if (out_default->place == place) return true;
+    return false;
+}
+
+/* All inputs that the file lists: those of the model, and defaults that are constants of it. */
+static size_t count_listed(const uir_model *model) {
+    size_t count = uir_model_input_count(model);
+    uir_default d;
+    for (size_t i = 0; query_default(model, i, &d); i++) count += !d.is_overridden;
+    return count;
+}
+
+/* A folder with files beyond the model's inputs has them by the places of all inputs that the file lists. */
+static bool is_by_place(const uir_model *model, const char *folder) {
+    return count_defaults(model) && count_numbered(folder, "input") > uir_model_input_count(model);
+}
+
+/* The place of input `index` among all that the file lists. */
+static size_t place_of(const uir_model *model, size_t index) {
+    uir_default d;
+    size_t place = 0;
+    for (;; place++) {
+        if (find_default(model, place, &d) && !d.is_overridden) continue;
+        if (!index--) return place;
+    }
+}
+
+static bool has_numbered(const char *folder, const char *kind, size_t wanted) {
+    size_t index;
+    bool found = false;
+    DIR *directory = opendir(folder);
+    for (struct dirent *e; directory && !found && (e = readdir(directory));)
+        found = read_numbered(e->d_name, kind, &index) && index == wanted;
+    if (directory) closedir(directory);
+    return found;
+}
+
+static bool is_named(const run_options *options, const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < options->inputs.count; i++)
+        if (!strncmp(options->inputs.items[i], name, length) && options->inputs.items[i][length] == '=') return true;
+    return false;
+}
+
+size_t case_find_overrides(const uir_model *model, const run_options *options, const char **out_names,
+                           size_t capacity) {
+    char **folders = NULL;
+    size_t count = 0, folder_count = 0;
+    uir_default d;
+    if (!count_defaults(model)) return 0;
+    bool asked = case_folders(options, model, &folders, &folder_count) == UIR_STATUS_OK && folder_count;
+    bool by_place =
+        asked && is_by_place(model, folders[0]) && count_numbered(folders[0], "input") <= count_listed(model);
+    for (size_t i = 0; query_default(model, i, &d) && count < capacity; i++)
+        if (!d.is_overridden && (is_named(options, d.name) || (by_place && has_numbered(folders[0], "input", d.place))))
+            out_names[count++] = d.name;
+    for (size_t i = 0; i < folder_count; i++) free(folders[i]);
+    free(folders);
+    return count;
 }
 
 /* ---- tolerance ---- */
@@ -307,7 +405,7 @@ static bool has_ending(const char *text, const char *ending) {
 
 /* --input NAME=FILE[:MEMBER]; .raw takes its shape from --shape or the declared dims. */
 static uir_status load_input(uir_context *context, uir_model *model, const run_options *options, const bindings *b,
-                             size_t index, const char *file, uir_value **out_value) {
+                             size_t index, const char *file, uir_value **out_value, char **out_made) {
     uir_port port = query_input(model, index);
     if (has_ending(file, ".raw") || has_ending(file, ".bin")) {
         int64_t dims[MAX_RANK];
@@ -332,9 +430,14 @@ static uir_status load_input(uir_context *context, uir_model *model, const run_o
     if (status == UIR_STATUS_OK && picture_is_path(path)) {
         int64_t dims[MAX_RANK];
         uint32_t rank = 0;
+        char picture[MADE_ROOM], made[PICTURE_TEXT];
         status = random_shape(model, options, b, index, &port, dims, &rank);
         if (status == UIR_STATUS_OK)
-            status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess);
+            status = picture_prepare(context, out_value, &port, dims, rank, options->preprocess, picture);
+        if (status == UIR_STATUS_OK)
+            *out_made =
+                strdup(picture_describe(port.name, path, picture, *out_value, options->preprocess, made, sizeof made));
+        if (status == UIR_STATUS_OK && !*out_made) status = out_of_memory();
     }
     free(path);
     return status;
@@ -452,7 +555,9 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         if (index == SIZE_MAX) return UIR_STATUS_INVALID_ARGUMENT;
         uir_value_destroy(c->inputs[index]);
         c->inputs[index] = NULL;
-        status = load_input(context, model, options, b, index, file, &c->inputs[index]);
+        free(c->made[index]);
+        c->made[index] = NULL;
+        status = load_input(context, model, options, b, index, file, &c->inputs[index], &c->made[index]);
         if (status != UIR_STATUS_OK) return status;
         c->sources[index] = SOURCE_FILE;
     }
@@ -463,18 +568,28 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
         if (status != UIR_STATUS_OK) return status;
         c->sources[i] = SOURCE_FILE;
     }
-    if (c->folder) status = check_numbered(c->folder, "input", c->input_count);
+    bool by_place = c->folder && is_by_place(model, c->folder);
+    if (c->folder) status = check_numbered(c->folder, "input", by_place ? count_listed(model) : c->input_count);
+    uir_default constant;
+    for (size_t i = 0; by_place && status == UIR_STATUS_OK && query_default(model, i, &constant); i++) {
+        if (constant.is_overridden || !has_numbered(c->folder, "input", constant.place)) continue;
+        complain("--override NAME makes it an input of the run; of a package, uir-pack --override",
+                 "'%s': there is an input_%u for '%s', which is a constant here", c->folder, constant.place,
+                 constant.name);
+        status = UIR_STATUS_BAD_DATA;
+    }
     if (status == UIR_STATUS_OK && c->folder) status = check_numbered(c->folder, "output", c->output_count);
     if (status != UIR_STATUS_OK) return status;
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->inputs[i]) continue;
         uir_port port = query_input(model, i);
         c->sources[i] = SOURCE_DATA;
-        status = c->folder ? load_numbered(context, c->folder, "input", i, &port, &c->inputs[i]) : UIR_STATUS_OK;
+        size_t number = by_place ? place_of(model, i) : i;
+        status = c->folder ? load_numbered(context, c->folder, "input", number, &port, &c->inputs[i]) : UIR_STATUS_OK;
         if (status == UIR_STATUS_OK && !c->inputs[i]) {
-            c->sources[i] = SOURCE_RANDOM;
-            status = c->folder && !options->has_random ? missing(c, i, port.name)
-                                                       : make_random(context, model, options, b, i, &c->inputs[i]);
+            bool lacks = c->folder && !options->has_random;
+            c->sources[i] = lacks ? SOURCE_NONE : SOURCE_RANDOM;
+            status = lacks ? missing(c, number, port.name) : make_random(context, model, options, b, i, &c->inputs[i]);
         }
         if (status != UIR_STATUS_OK) return status;
     }
@@ -496,9 +611,10 @@ uir_status case_load(uir_context *context, uir_model *model, const run_options *
     out_case->input_count = uir_model_input_count(model);
     out_case->output_count = uir_model_output_count(model);
     out_case->inputs = calloc(out_case->input_count + 1, sizeof *out_case->inputs);
+    out_case->made = calloc(out_case->input_count + 1, sizeof *out_case->made);
     out_case->sources = calloc(out_case->input_count + 1, sizeof *out_case->sources);
     out_case->expected = calloc(out_case->output_count + 1, sizeof *out_case->expected);
-    if (!out_case->inputs || !out_case->sources || !out_case->expected) return out_of_memory();
+    if (!out_case->inputs || !out_case->made || !out_case->sources || !out_case->expected) return out_of_memory();
 #ifdef PROGRAM_COMPARES
     find_tolerance(options, model, out_case);
 #endif
@@ -513,7 +629,9 @@ uir_status case_load(uir_context *context, uir_model *model, const run_options *
 void case_free(run_case *c) {
     for (size_t i = 0; c->inputs && i < c->input_count; i++) uir_value_destroy(c->inputs[i]);
     for (size_t i = 0; c->expected && i < c->output_count; i++) uir_value_destroy(c->expected[i]);
+    for (size_t i = 0; c->made && i < c->input_count; i++) free(c->made[i]);
     free(c->inputs);
+    free(c->made);
     free(c->sources);
     free(c->expected);
     memset(c, 0, sizeof *c);

@@ -14,6 +14,7 @@ typedef struct run_case {
     size_t input_count, output_count;
     uir_value **inputs;
     input_source *sources;
+    char **made; /* of an input that is a picture: what was made of it, printable; else NULL */
     uir_value **expected; /* NULL where there is none */
     bool has_expected;
     uir_tolerance tolerance; /* negative: the dtype's own */
@@ -27,8 +28,13 @@ void case_free(run_case *c);
 /* What a run with the dims of --dim would take. */
 uir_status case_cost(uir_context *context, uir_model *model, uir_session *session, const run_options *options,
                      uir_cost *out_cost);
+/* The inputs with a default that --input names, or of which the first folder of --data has a file, since it has more than
+ * the model has inputs: then the files are numbered by all inputs that the model's file lists. Names are the model's, at
+ * most `capacity`. */
+size_t case_find_overrides(const uir_model *model, const run_options *options, const char **out_names, size_t capacity);
 /* The folders that --data names: each itself when it holds input_N or output_N as .pb or .npy, else its test_data_set_*
- * in order; NOT_FOUND when it holds neither. *out_folders and its strings are the caller's to free. */
-uir_status case_folders(const run_options *options, char ***out_folders, size_t *out_count);
+ * in order; NOT_FOUND when it holds neither, unless the model has no inputs and no other values are there.
+ * *out_folders and its strings are the caller's to free. */
+uir_status case_folders(const run_options *options, const uir_model *model, char ***out_folders, size_t *out_count);
 
 #endif

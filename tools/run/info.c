@@ -143,6 +143,23 @@ static const char *separator(const words *w) {
     return w->length ? ", " : "";
 }
 
+/* Of a package. */
+static void print_makers(const uir_model *model, const uir_model_contents *c) {
+    words w = {NULL, 0};
+    char safe[SHOWN];
+    if (!c->package_version) return;
+    add_words(&w, "%s", printable(c->made_by, safe, sizeof safe));
+    print_words("made by", &w);
+    if (*c->signed_by)
+        add_words(&w, "by the key %s, %s", printable(c->signed_by, safe, sizeof safe),
+                  c->signature_is_checked ? "which is trusted" : "which was not checked: --trust KEY.pub does");
+    else
+        add_words(&w, "by nobody");
+    print_words("signed", &w);
+    add_words(&w, "%s", printable(query_info(model).precision, safe, sizeof safe));
+    print_words("precision", &w);
+}
+
 static void print_origin(const uir_model *model, const uir_model_contents *c, const char *path) {
     uir_model_info info = query_info(model);
     uir_opset opset = {.struct_size = sizeof opset};
@@ -155,6 +172,7 @@ static void print_origin(const uir_model *model, const uir_model_contents *c, co
     if (c->external_bytes && !c->package_version)
         add_words(&w, ", and %.3f MB of weights in other files", (double)c->external_bytes / 1e6);
     print_words("file", &w);
+    print_makers(model, c);
     if (*info.producer)
         add_words(&w, "%s %s", printable(info.producer, a, sizeof a), printable(c->producer_version, b, sizeof b));
     print_words("producer", &w);
@@ -203,6 +221,21 @@ static void print_keys(const uir_model *model) {
     }
 }
 
+/* Inputs that may be overridden: an old file lists all of its weights. */
+static void print_defaults(const uir_model *model) {
+    enum { SHOWN_DEFAULTS = 8 };
+    words w = {NULL, 0};
+    char safe[SHOWN];
+    uir_default d;
+    size_t count = 0;
+    for (; query_default(model, count, &d); count++)
+        if (count < SHOWN_DEFAULTS)
+            add_words(&w, "%s%s%s", separator(&w), printable(d.name, safe, sizeof safe),
+                      d.is_overridden ? " (overridden: an input)" : "");
+    if (count > SHOWN_DEFAULTS) add_words(&w, " and %zu more (--json)", count - SHOWN_DEFAULTS);
+    if (count) print_words("defaults", &w);
+}
+
 static void print_package(const uir_model *model, const uir_model_contents *c) {
     uir_native_code code = {.struct_size = sizeof code};
     uir_tolerance t = {.struct_size = sizeof t};
@@ -230,6 +263,7 @@ static void print_info(uir_context *context, const uir_model *model, const uir_m
     print_origin(model, c, path);
     print_ports("inputs", model, uir_model_input_count(model), query_input);
     print_ports("outputs", model, uir_model_output_count(model), query_output);
+    print_defaults(model);
     print_keys(model);
     for (size_t i = 0; i < dim_count; i++) add_words(&w, "%s%s", separator(&w), printable(dims[i], safe, sizeof safe));
     print_words("dims", &w);
@@ -311,6 +345,13 @@ static void add_package(cJSON *root, const uir_model *model, const uir_model_con
     }
     cJSON *package = cJSON_AddObjectToObject(root, "package"), *list, *tolerance;
     cJSON_AddNumberToObject(package, "version", c->package_version);
+    report_add_text(package, "made_by", c->made_by);
+    if (*c->signed_by)
+        report_add_text(package, "signed_by", c->signed_by);
+    else
+        cJSON_AddNullToObject(package, "signed_by");
+    cJSON_AddBoolToObject(package, "signature_checked", c->signature_is_checked);
+    report_add_text(package, "precision", query_info(model).precision);
     cJSON_AddNumberToObject(package, "kernels", query_info(model).kernel_count);
     cJSON_AddNumberToObject(package, "weight_bytes", (double)c->package_weight_bytes);
     list = cJSON_AddArrayToObject(package, "native");
@@ -376,6 +417,15 @@ static bool write_info(uir_context *context, const uir_model *model, const uir_m
     cJSON_AddNumberToObject(root, "ir_version", (double)info.ir_version);
     cJSON_AddNumberToObject(root, "opset", (double)info.opset);
     cJSON_AddItemToObject(root, "inputs", make_ports(model, uir_model_input_count(model), query_input));
+    cJSON *defaults = cJSON_AddArrayToObject(root, "defaults");
+    uir_default d;
+    for (size_t i = 0; query_default(model, i, &d); i++) {
+        cJSON *object = cJSON_CreateObject();
+        report_add_text(object, "name", d.name);
+        cJSON_AddNumberToObject(object, "place", d.place);
+        cJSON_AddBoolToObject(object, "overridden", d.is_overridden);
+        cJSON_AddItemToArray(defaults, object);
+    }
     cJSON_AddItemToObject(root, "outputs", make_ports(model, uir_model_output_count(model), query_output));
     cJSON_AddItemToObject(root, "dims", make_dims(model, dims, dim_count));
     cJSON_AddNumberToObject(root, "parameters", (double)c->parameter_count);

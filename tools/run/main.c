@@ -112,7 +112,13 @@ static const char *explain_fallback(const uir_session *session, char *buffer, si
 /* What the options forbid. */
 static uir_status check_calls(const run_options *options, uir_model *model, const uir_session *session,
                               const uir_run_statistics *statistics) {
-    const char *why = query_info(model).why;
+    const uir_model_info info = query_info(model);
+    const char *why = info.why;
+    if (options->no_fallback && info.fault_count) {
+        complain("please report it; without --no-fallback the model runs",
+                 "--no-fallback: the compiler refused %u of its own kernels", info.fault_count);
+        return UIR_STATUS_INTERNAL;
+    }
     if (options->no_fallback && (statistics->host_calls || (statistics->interpreter_calls && *why))) {
         char first[800];
         complain(*why ? why : explain_fallback(session, first, sizeof first),
@@ -151,6 +157,14 @@ static bool show_check_progress(void *user, const char *stage, double fraction) 
     return false;
 }
 
+enum { MOST_OVERRIDES = 1024 };
+/* Names of inputs with a default that this run has as inputs; they are the options' and `storage`'s. */
+static struct {
+    const char *names[MOST_OVERRIDES];
+    size_t count;
+    char *storage[MOST_OVERRIDES];
+} overridden;
+
 static uir_status check_case(uir_context *context, const run_options *options, const run_case *c) {
     uir_model_check_options check = {.struct_size = sizeof check,
                                      .device = options->device,
@@ -165,14 +179,17 @@ static uir_status check_case(uir_context *context, const run_options *options, c
                                      .no_map = options->no_map,
                                      .limits = &options->limits,
                                      .exact = options->exact,
-                                     .precision = options->precision};
+                                     .precision = options->precision,
+                                     .strict = options->strict,
+                                     .overrides = overridden.names,
+                                     .override_count = overridden.count};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }
 
-static uir_status save_trace(const uir_session *session, const char *path) {
+static uir_status save_trace(const uir_model *model, const uir_session *session, const char *path) {
     FILE *file = fopen(path, "w");
-    bool written = file && report_trace(file, session);
+    bool written = file && report_trace(file, model, session);
     if (file && fclose(file) != 0) written = false;
     if (written) return UIR_STATUS_OK;
     complain(NULL, "--trace '%s': cannot write it: %s", path, strerror(errno));
@@ -226,7 +243,7 @@ static uir_status run_case_in(uir_context *context, uir_model *model, uir_model 
         status = saved_compare(context, model, session, &c->tolerance, other_folder, &result->saved);
         result->agree &= !result->saved.differing;
     }
-    if (status == UIR_STATUS_OK && options->trace) status = save_trace(session, options->trace);
+    if (status == UIR_STATUS_OK && options->trace) status = save_trace(model, session, options->trace);
     return status;
 }
 
@@ -241,23 +258,40 @@ static void show_case(uir_model *model, uir_session *session, const run_options 
     report_outputs(model, session, c, result);
     accuracy_report(model, result);
     report_times(model, result, wait_ms);
-    if (options->explain) report_nodes(session), report_layouts(model);
+    if (options->explain) report_nodes(model, session), report_layouts(model);
     if (options->profile && options->interpret)
         (void)report_machine(session, result->statistics.ran_on);
     else if (options->profile)
-        report_profile(session, result);
+        report_profile(model, session, result);
 }
 
-/* What the messages, which follow, do not know: where the inputs came from. */
-static void explain_failure(uir_status status, const run_case *c, bool loaded) {
-    bool made_up = false;
-    for (size_t i = 0; c->sources && i < c->input_count; i++) made_up |= c->sources[i] == SOURCE_RANDOM;
+/* Whether a message is about the input: it has its name in quotes. */
+static bool names_input(const uir_context *context, const uir_model *model, size_t index) {
+    char quoted[300];
+    snprintf(quoted, sizeof quoted, "'%s'", uir_model_get_input_name(model, index));
+    for (size_t i = 0; i < uir_context_message_count(context); i++)
+        if (strstr(uir_context_get_message_text(context, i), quoted)) return true;
+    return false;
+}
+
+/* The cause, and behind it what the messages do not know: where the inputs came from. What was made up is told where
+ * the cause may lie in it: not where the messages name inputs and none of them was. */
+static void explain_failure(uir_context *context, const uir_model *model, const run_options *options, uir_status status,
+                            const run_case *c, bool loaded) {
+    bool made_up = false, named = false, named_made_up = false;
+    for (size_t i = 0; c->sources && i < c->input_count; i++) {
+        bool is_named = names_input(context, model, i);
+        made_up |= c->sources[i] == SOURCE_RANDOM;
+        named |= is_named;
+        named_made_up |= is_named && c->sources[i] == SOURCE_RANDOM;
+    }
     /* A file that turns out to be bad in a run is not the data's. */
     if (status != UIR_STATUS_BAD_DATA && (status != UIR_STATUS_BAD_FILE || loaded)) return;
-    if (c->folder) complain(NULL, "with the data of '%s':", c->folder);
-    if (made_up)
-        complain("--dim NAME=N and --shape NAME=AxBxC say others; the model may not take these",
-                 "with inputs that no file gave, whose free dims are 1 unless said otherwise:");
+    report_messages(context, options->quiet);
+    if (c->folder && loaded) remark(NULL, "the data are those of '%s'", c->folder);
+    if (made_up && (named_made_up || !named))
+        remark("--dim NAME=N and --shape NAME=AxBxC choose other sizes",
+               "inputs without a file were made up, with free dims set to 1");
 }
 
 static void announce(size_t index, size_t count) {
@@ -278,7 +312,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
                                            .trace = options->trace != NULL,
                                            .estimate = options->interpret && (options->plan || options->profile),
                                            .limits = &options->limits};
-    uir_status status = case_folders(options, &folders, &count);
+    uir_status status = case_folders(options, model, &folders, &count);
     if (status == UIR_STATUS_OK) status = uir_session_create(model, &session_options, &session);
     size_t cases = facts.cases = count ? count : 1;
     for (size_t i = 0; i < cases && status == UIR_STATUS_OK; i++) {
@@ -297,7 +331,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
             status = run_case_in(context, model, exact, &session_options, session, options, &c, output_folder,
                                  other_folder, &result);
         progress_hide();
-        if (status != UIR_STATUS_OK) explain_failure(status, &c, loaded);
+        if (status != UIR_STATUS_OK) explain_failure(context, model, options, status, &c, loaded);
         if (status == UIR_STATUS_OK) {
             facts.agree &= result.agree;
             show_case(model, session, options, &c, &result, i == 0 ? wait_ms : 0);
@@ -333,7 +367,7 @@ static uir_status run_cases(uir_context *context, uir_model *model, uir_model *e
 static uir_status reduce(uir_context *context, uir_model *model, const run_options *options) {
     char **folders = NULL;
     size_t count = 0;
-    uir_status status = case_folders(options, &folders, &count);
+    uir_status status = case_folders(options, model, &folders, &count);
     for (size_t i = 0; i < (count ? count : 1) && status == UIR_STATUS_OK; i++) {
         run_case c = {0};
         status = case_load(context, model, options, count ? folders[i] : NULL, &c);
@@ -361,17 +395,6 @@ static uir_status show_plan(uir_context *context, uir_model *model, const run_op
         status = UIR_STATUS_OUT_OF_MEMORY;
     uir_session_destroy(session);
     return status;
-}
-
-static void list_ops(void) {
-    uir_op_info op;
-    for (size_t i = 0; query_op(i, &op); i++) {
-        printf("%s%s%s %d  %s\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version, uir_op_get_engine(i));
-    }
-}
-
-static void list_devices(void) {
-    for (size_t i = 0; uir_device_name(i); i++) puts(uir_device_name(i));
 }
 
 static uir_status clear_cache(const run_options *options) {
@@ -426,8 +449,37 @@ static uir_status check_options(const run_options *options) {
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
-static uir_status load(uir_context *context, const run_options *options, bool package,
-                       const uir_model_options *model_options, uir_model **out_model) {
+static void forget_overridden(void) {
+    for (size_t i = 0; i < overridden.count; i++) free(overridden.storage[i]);
+    overridden.count = 0;
+}
+
+/* The model once more, when the data turn out to be for more than its inputs. */
+static uir_status load_overridden(uir_context *context, const run_options *options, uir_model_options *model_options,
+                                  uir_model **out_model) {
+    const char *found[MOST_OVERRIDES];
+    for (size_t i = 0; i < options->overrides.count && i < MOST_OVERRIDES; i++)
+        overridden.names[overridden.count++] = options->overrides.items[i];
+    model_options->overrides = overridden.names;
+    model_options->override_count = overridden.count;
+    uir_status status = uir_model_load_file(context, options->model, model_options, out_model);
+    if (status != UIR_STATUS_OK || options->info) return status;
+    size_t count = case_find_overrides(*out_model, options, found, MOST_OVERRIDES - overridden.count);
+    if (!count) return status;
+    for (size_t i = 0; i < count; i++) {
+        char *copy = strdup(found[i]);
+        if (!copy) return UIR_STATUS_OUT_OF_MEMORY;
+        overridden.storage[overridden.count] = copy;
+        overridden.names[overridden.count++] = copy;
+    }
+    uir_model_destroy(*out_model);
+    *out_model = NULL;
+    model_options->override_count = overridden.count;
+    return uir_model_load_file(context, options->model, model_options, out_model);
+}
+
+static uir_status load(uir_context *context, const run_options *options, bool package, uir_model_options *model_options,
+                       uir_model **out_model) {
     uir_package_open_options open_options = {.struct_size = sizeof open_options,
                                              .trusted = options->trusted,
                                              .device = options->device,
@@ -448,12 +500,14 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         complain("check the model it was made from", "--check: a package has no stages to compare");
         return UIR_STATUS_UNSUPPORTED;
     }
-    if (package && (options->keep.count || options->no_fusion || options->exact || options->precision)) {
+    if (package && (options->keep.count || options->no_fusion || options->exact || options->precision ||
+                    options->overrides.count)) {
         complain("give the model it was made from", "%s: what a package computes was settled when it was made",
-                 options->exact       ? "--exact"
-                 : options->precision ? "--precision"
-                 : options->no_fusion ? "--no-fusion"
-                                      : "--keep");
+                 options->exact             ? "--exact"
+                 : options->overrides.count ? "--override"
+                 : options->precision       ? "--precision"
+                 : options->no_fusion       ? "--no-fusion"
+                                            : "--keep");
         return UIR_STATUS_UNSUPPORTED;
     }
     if (package && (options->dump_source || options->source)) {
@@ -475,7 +529,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         return UIR_STATUS_BAD_FILE;
     }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
-    return uir_model_load_file(context, options->model, model_options, out_model);
+    return load_overridden(context, options, model_options, out_model);
 }
 
 /* Said once: much faster is possible, at the price of trust. */
@@ -485,16 +539,22 @@ static void advise_trust(const uir_model *model, const run_options *options) {
     for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
         if (!code.runs_here) continue;
         fprintf(stderr,
-                PROGRAM ": note: the VM runs the package, many times slower than its native code, which is left alone "
-                        "because the package is not trusted\n  give --trusted where you know who made it\n");
+                PROGRAM ": note: the VM runs the package, many times slower than its native code, which is used only "
+                        "with --trusted\n  give it where you trust whoever built the package\n");
         return;
     }
 }
 
 enum { WAITED_MS = 50 }; /* loading from the cache takes less */
 
-static void warn_of_vm(uir_context *context, const run_options *options, size_t before) {
+/* `before`: messages that were there before the compile was waited for. Where the load has said it, it is not said
+ * again. */
+static void warn_of_vm(uir_context *context, const uir_model *model, const run_options *options, size_t before) {
     const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
+    if (*query_info(model).native_why) {
+        if (before == 0) uir_context_clear_messages(context);
+        return;
+    }
     progress_hide();
     if (!options->quiet)
         fprintf(stderr,
@@ -506,10 +566,11 @@ static void warn_of_vm(uir_context *context, const run_options *options, size_t 
  * that began at `start`; 0 where they were there. */
 static double wait_for_kernels(uir_context *context, uir_model *model, const run_options *options, double start) {
     uir_model_info info = query_info(model);
-    size_t before = uir_context_message_count(context);
     if (!options->bench && !options->profile && !options->no_vm) return 0;
+    report_messages(context, options->quiet);
+    size_t before = 0;
     progress_set("compiling the kernels, which are waited for");
-    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, options, before);
+    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, model, options, before);
     progress_hide();
     double waited = now_ms() - start - info.load_ms - info.compile_ms;
     return info.compiled_kernels < query_info(model).compiled_kernels || waited > WAITED_MS ? waited : 0;
@@ -528,12 +589,12 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
     if (status == UIR_STATUS_OK || caught_signal) return;
     if (status != UIR_STATUS_CANCELLED) {
-        warn_of_vm(context, options, 0);
+        warn_of_vm(context, model, options, 0);
         return;
     }
     progress_hide();
     uir_context_clear_messages(context);
-    if (!options->quiet && isatty(STDERR_FILENO))
+    if (!options->quiet)
         fprintf(stderr, PROGRAM ": note: the VM ran the model, and not all of its kernels are compiled yet: the next "
                                 "start goes on with them\n  --no-vm waits until they are\n");
 }
@@ -574,6 +635,11 @@ static uir_status run(const run_options *options) {
     uir_context *context = NULL;
     uir_model *model = NULL, *exact = NULL;
     char *records = NULL, *described = NULL;
+    status = output_check_place("--save", options->save);
+    if (status == UIR_STATUS_OK) status = output_check_place("--trace", options->trace);
+    if (status == UIR_STATUS_OK) status = output_check_place("--dump-source", options->dump_source);
+    if (status == UIR_STATUS_OK) status = output_check_place("--reduce", options->reduce);
+    if (status != UIR_STATUS_OK) return status;
     if (options->records) status = text_file_read("--records", options->records, &records);
     if (status == UIR_STATUS_OK && options->device_file)
         status = text_file_read("--device-file", options->device_file, &described);
@@ -610,6 +676,7 @@ static uir_status run(const run_options *options) {
     model_options.no_map = options->no_map;
     model_options.no_fusion = options->no_fusion;
     model_options.exact = options->exact;
+    model_options.strict = options->strict;
     model_options.precision = options->can_run || options->reduce || options->info ? NULL : options->precision;
     if (status == UIR_STATUS_OK) status = take_keep(options, &model_options);
     model_options.cache_limit = (uint64_t)options->cache_limit;
@@ -652,16 +719,24 @@ static uir_status run(const run_options *options) {
     }
     progress_stop();
     if (caught_signal) uir_context_clear_messages(context); /* who sent it knows */
-    bool said = uir_context_message_count(context) > 0 || has_complained();
+    bool said = uir_context_message_count(context) > 0 || *first_error();
     report_messages(context, options->quiet);
     if (status != UIR_STATUS_OK && !said && !options->reduce && !caught_signal)
         complain(NULL, "%s", uir_status_text(status));
     uir_model_destroy(exact);
     uir_model_destroy(model);
     uir_context_destroy(context);
+    forget_overridden();
     free(records);
     free(described);
     return status;
+}
+
+/* Of a command line that could not be read to its end. */
+static bool has_word(int argc, char **argv, const char *word) {
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], word)) return true;
+    return false;
 }
 
 int main(int argc, char **argv) {
@@ -675,17 +750,19 @@ int main(int argc, char **argv) {
         if (options.help) {
             options_print_help(stdout, terminal_width(STDOUT_FILENO));
         } else if (options.version) {
-            printf("uir %s\n", uir_version());
+            if (!report_version(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else if (options.list_devices) {
-            list_devices();
+            if (!report_devices(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else if (options.cache_clear) {
             status = clear_cache(&options);
         } else if (options.list_ops) {
-            list_ops();
+            if (!report_ops(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else {
             status = run(&options);
         }
     }
+    bool wants_json = JSON_IS_THERE && (options.json || (status != UIR_STATUS_OK && has_word(argc, argv, "--json")));
+    if (wants_json && status != UIR_STATUS_OK && !report_has_json() && !caught_signal) report_error(stdout, status);
     options_free(&options);
     return output_end(status, caught_signal);
 }

@@ -17,6 +17,18 @@ bool output_flush(void) {
     return write_error == EPIPE || (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR));
 }
 
+uir_status output_check_place(const char *option, const char *path) {
+    char folder[4096] = ".";
+    size_t length = path ? strlen(path) : 0;
+    while (length > 1 && path[length - 1] == '/') length--;
+    while (length && path[length - 1] != '/') length--;
+    if (!path || length >= sizeof folder) return UIR_STATUS_OK; /* too long: whoever makes the file says so */
+    if (length) snprintf(folder, sizeof folder, "%.*s", (int)length, path);
+    if (access(folder, W_OK | X_OK) == 0) return UIR_STATUS_OK;
+    complain(NULL, "%s '%s': cannot write it: %s", option, path, strerror(errno));
+    return UIR_STATUS_IO_FAILED;
+}
+
 int output_end(uir_status status, int caught_signal) {
     if (!output_flush() && status == UIR_STATUS_OK) {
         complain(NULL, "cannot write the output%s%s", write_error ? ": " : "",

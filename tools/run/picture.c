@@ -2,6 +2,7 @@
 #include "picture.h"
 #include "printable.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ typedef struct preprocessing {
 } preprocessing;
 
 bool picture_is_path(const char *path) {
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".ppm", ".bmp"};
+    static const char *const endings[] = {".png", ".jpg",  ".jpeg", ".ppm", ".pgm", ".bmp",
+                                          ".tif", ".tiff", ".webp", ".jp2", ".j2k"};
     size_t n = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         size_t m = strlen(endings[i]);
@@ -177,13 +179,13 @@ static uir_status check_spec(const picture_axes *a, const preprocessing *p) {
 }
 
 uir_status picture_prepare(uir_context *context, uir_value **value, const uir_port *port, const int64_t *dims,
-                           uint32_t rank, const char *spec) {
+                           uint32_t rank, const char *spec, char out_made[MADE_ROOM]) {
     preprocessing p;
     uir_status status = parse_spec(spec, &p);
     if (status != UIR_STATUS_OK) return status;
-    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 ||
-        (rank != 4 && rank != 3 && rank != 2)) {
-        complain(NULL, "input '%s' takes no picture (its rank is %u)", port->name, rank);
+    if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 || (rank != 4 && rank != 3)) {
+        complain("a picture has channels, a height and a width, with a batch or without: give another as .npy",
+                 "input '%s' takes no picture: its rank is %u", port->name, rank);
         return UIR_STATUS_BAD_DATA;
     }
     const int64_t *shape = uir_value_get_shape(*value);
@@ -193,7 +195,7 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
     memcpy(out + (4 - rank), dims, rank * sizeof *dims);
     picture_axes axes = {port, out, 4 - (int)rank};
     /* Without a word about the layout: the axis that is a usual number of channels says it. */
-    if (!p.has_layout) p.channels_last = rank > 2 && is_channels(&axes, 3) && !is_channels(&axes, 1);
+    if (!p.has_layout) p.channels_last = is_channels(&axes, 3) && !is_channels(&axes, 1);
     status = check_spec(&axes, &p);
     if (status != UIR_STATUS_OK) return status;
     int c = p.channels_last ? 3 : 1, h = p.channels_last ? 1 : 2, w = h + 1;
@@ -225,7 +227,38 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
             }
         }
     }
+    snprintf(out_made, MADE_ROOM, "%lldx%lld", (long long)source.width, (long long)source.height);
     uir_value_destroy(*value);
     *value = result;
     return UIR_STATUS_OK;
+}
+
+/* "values 0..255 (no --preprocess)". */
+static void describe_values(const uir_value *value, const char *spec, char *text, size_t capacity) {
+    double least = INFINITY, greatest = -INFINITY;
+    uint64_t count = uir_value_get_element_count(value);
+    if (!spec) {
+        snprintf(text, capacity, "values 0..255 (no --preprocess)");
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        double v = uir_value_get_double(value, i);
+        least = fmin(least, v);
+        greatest = fmax(greatest, v);
+    }
+    snprintf(text, capacity, "values %.3g..%.3g (--preprocess %s)", least, greatest, spec);
+}
+
+const char *picture_describe(const char *name, const char *path, const char *picture, const uir_value *value,
+                             const char *spec, char *buffer, size_t capacity) {
+    char raw[PICTURE_TEXT], shape[200] = "", values[200];
+    const char *file = strrchr(path, '/');
+    size_t used = 0;
+    for (uint32_t d = 0; d < uir_value_get_rank(value) && used < sizeof shape; d++)
+        used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%lld", d ? "," : "",
+                                 (long long)uir_value_get_shape(value)[d]);
+    describe_values(value, spec, values, sizeof values);
+    snprintf(raw, sizeof raw, "%.80s: %.100s %s -> %s[%s], %.100s", name, file ? file + 1 : path, picture,
+             uir_dtype_get_name(uir_value_get_dtype(value)), shape, values);
+    return printable(raw, buffer, capacity);
 }

@@ -6,9 +6,14 @@
 #include "uir/uir.h"
 
 bool picture_is_path(const char *path);
-/* Replaces *value. `dims` are the input's extents with free dims 1; free height and width become the picture's. `spec`
+enum { MADE_ROOM = 48 };
+/* Replaces *value; `out_made`: how large the picture is, "64x48". `dims` are the input's extents with free dims 1; free height and width become the picture's. `spec`
  * may be NULL. */
 uir_status picture_prepare(uir_context *context, uir_value **value, const uir_port *port, const int64_t *dims,
-                           uint32_t rank, const char *spec);
+                           uint32_t rank, const char *spec, char out_made[MADE_ROOM]);
+enum { PICTURE_TEXT = 1600 };
+/* "x: cat.png 64x48 -> f32[1,3,48,64], values 0..255 (no --preprocess)", printable, in the buffer. */
+const char *picture_describe(const char *name, const char *path, const char *picture, const uir_value *value,
+                             const char *spec, char *buffer, size_t capacity);
 
 #endif

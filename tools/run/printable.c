@@ -46,19 +46,68 @@ const char *printable(const char *text, char *buffer, size_t capacity) {
     return buffer;
 }
 
-static bool complaint_made;
+static char kept_error[4096], kept_hint[4096];
 
-void complain(const char *hint, const char *format, ...) {
+static void keep(const char *error, size_t length, const char *hint) {
+    char raw[2048];
+    if (*kept_error) return;
+    snprintf(raw, sizeof raw, "%.*s", (int)(length < sizeof raw ? length : sizeof raw - 1), error);
+    printable(raw, kept_error, sizeof kept_error);
+    printable(hint, kept_hint, sizeof kept_hint);
+}
+
+const char *first_error(void) {
+    return kept_error;
+}
+
+const char *first_hint(void) {
+    return kept_hint;
+}
+
+void keep_error(const char *text) {
+    static const char begin[] = "error: ", middle[] = "\n  hint: ";
+    const char *hint = strstr(text, middle);
+    size_t length = hint ? (size_t)(hint - text) : strlen(text);
+    if (!strncmp(text, begin, sizeof begin - 1)) text += sizeof begin - 1, length -= sizeof begin - 1;
+    keep(text, length, hint ? hint + sizeof middle - 1 : "");
+}
+
+static void say(const char *what, const char *hint, const char *format, va_list arguments) {
     char raw[2048], safe[4096];
+    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+    fprintf(stderr, PROGRAM ": %s: %s\n", what, printable(raw, safe, sizeof safe));
+    if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
+}
+
+int print_safely(FILE *stream, const char *format, ...) {
+    char raw[2048], safe[4 * sizeof raw + 4];
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
     va_end(arguments);
-    fprintf(stderr, PROGRAM ": error: %s\n", printable(raw, safe, sizeof safe));
-    if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
-    complaint_made = true;
+    size_t length = strlen(format), shown = strlen(raw);
+    bool ends = length && format[length - 1] == '\n';
+    if (ends && shown && raw[shown - 1] == '\n') raw[shown - 1] = 0;
+    int printed = fprintf(stream, "%s", printable(raw, safe, sizeof safe));
+    if (ends) fputc('\n', stream);
+    return printed;
 }
 
-bool has_complained(void) {
-    return complaint_made;
+void complain(const char *hint, const char *format, ...) {
+    va_list arguments;
+    char raw[2048];
+    va_start(arguments, format);
+    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+    va_end(arguments);
+    keep(raw, strlen(raw), hint ? hint : "");
+    va_start(arguments, format);
+    say("error", hint, format, arguments);
+    va_end(arguments);
+}
+
+void remark(const char *hint, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("note", hint, format, arguments);
+    va_end(arguments);
 }

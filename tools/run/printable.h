@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Control characters, invalid UTF-8 and what does not fit become \xNN or are cut with "..."; NULL is "". Returns
  * `buffer`. */
@@ -14,9 +15,18 @@ const char *printable(const char *text, char *buffer, size_t capacity);
 #else
 #define PRINTF_LIKE(text, first)
 #endif
+/* Prints what the format makes with all of it made safe but the line's end that closes the format. Returns how many
+ * bytes that were, without the line's end. */
+int print_safely(FILE *stream, const char *format, ...) PRINTF_LIKE(2, 3);
 /* "uir-run: error: ..." on standard error, all of it made safe; `hint` is a second line, or NULL. */
 void complain(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Whether anything was complained of. */
-bool has_complained(void);
+/* "uir-run: note: ...", likewise, of what is no error by itself. */
+void remark(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The first error that was told, by complain or keep_error, as a reader of JSON wants it: made safe, without the name of
+ * the program; "" where none was. */
+const char *first_error(void);
+const char *first_hint(void);
+/* Tells them of a message of the library, "error: what\n  hint: what to do". */
+void keep_error(const char *text);
 
 #endif

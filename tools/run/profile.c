@@ -2,13 +2,15 @@
  * so. */
 #include "printable.h"
 #include "json.h"
+#include "nodes.h"
+#include "progress.h"
 #include "report.h"
 #include "query.h"
+#include "units.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { SHOWN = 20 };
+#include <unistd.h>
 
 /* Of a node or launch, or of all of one kernel. */
 typedef struct work {
@@ -114,41 +116,48 @@ static const char *percent(double part, double limit, double ms, char *buffer, s
 }
 
 static void print_kernels(const work_list *list, const uir_roofline *limits, double total) {
-    printf("  %-20s %8s %10s %6s %10s %9s %10s %9s %10s\n", "kernel", "calls", "ms", "%", "MB", "of memory", "Mflop",
-           "of FMA", "modelled");
+    printf("  %-20s %8s %10s %6s %10s %9s %10s %9s %10s\n", "kernel", "calls", "time", "%", "bytes", "% of peak",
+           "flop", "% of peak", "modelled");
     for (size_t i = 0; i < list->count; i++) {
         const work *w = &list->items[i];
-        char kernel[80], memory[24], compute[24], modelled[24] = "";
-        if (w->modelled_ms > 0) snprintf(modelled, sizeof modelled, "%.3f", w->modelled_ms);
-        printf("  %-20s %8llu %10.3f %6.1f %10.3f %9s %10.3f %9s %10s\n", printable(w->kernel, kernel, sizeof kernel),
-               (unsigned long long)w->calls, w->ms, total > 0 ? 100 * w->ms / total : 0, (double)w->bytes / 1e6,
+        char kernel[80], memory[24], compute[24], time[UNITS_ROOM], bytes[UNITS_ROOM], flops[UNITS_ROOM],
+            modelled[UNITS_ROOM] = "";
+        if (w->modelled_ms > 0) units_time(w->modelled_ms, modelled, sizeof modelled);
+        printf("  %-20s %8llu %10s %6.1f %10s %9s %10s %9s %10s\n", printable(w->kernel, kernel, sizeof kernel),
+               (unsigned long long)w->calls, units_time(w->ms, time, sizeof time), total > 0 ? 100 * w->ms / total : 0,
+               units_scaled((double)w->bytes, bytes, sizeof bytes),
                percent((double)w->bytes, limits->bytes_per_second, w->ms, memory, sizeof memory),
-               (double)w->flops / 1e6,
+               units_scaled((double)w->flops, flops, sizeof flops),
                percent((double)w->flops, limits->flops_per_second, w->ms, compute, sizeof compute), modelled);
     }
 }
 
-void report_profile(uir_session *session, const case_result *result) {
+static void print_row(const uir_session *session, const work *w, int width) {
+    char kernel[80], time[UNITS_ROOM];
+    char *nodes = nodes_of_row(session, w->index);
+    int used = printf("  %10s  %s by %s:", units_time(w->ms, time, sizeof time),
+                      printable(w->kernel, kernel, sizeof kernel), w->by);
+    print_wrapped(stdout, nodes ? nodes : "", used, 14, width);
+    free(nodes);
+}
+
+void report_profile(const uir_model *model, uir_session *session, const case_result *result) {
+    int width = terminal_width(STDOUT_FILENO);
     const uir_roofline *limits = &result->limits;
     work_list list = {NULL, 0};
     if (list_nodes(session, result, &list)) {
         double total = sum_ms(&list, false);
         printf("  times: medians of %zu steady runs\n", result->profiled_runs);
         if (list.count) qsort(list.items, list.count, sizeof *list.items, longest_first);
-        for (size_t i = 0; i < list.count && i < SHOWN; i++) {
-            char name[60], kernel[80];
-            const work *w = &list.items[i];
-            printf("  %-28.60s %-20s %-18s by %s %10.3f ms\n", printable(w->name, name, sizeof name), w->op,
-                   printable(w->kernel, kernel, sizeof kernel), w->by, w->ms);
-        }
-        if (list.count > SHOWN) printf("  ... and %zu more\n", list.count - SHOWN);
+        for (size_t i = 0; i < list.count; i++) print_row(session, &list.items[i], width);
+        (void)nodes_report_elsewhere(model, session, width);
         print_roofline(limits);
         sum_kernels(&list);
         print_kernels(&list, limits, total);
         if (sum_ms(&list, true) > 0)
-            puts("  MB: what must be moved, each tensor once a launch; more than 100% of memory: caches held some of "
+            puts("  bytes: what must be moved, each tensor once a launch; more than 100% of peak: caches held some of "
                  "it.\n"
-                 "  Modelled: the least ms that the limits allow, not measured.");
+                 "  Modelled: the least time that the limits allow, not measured.");
     }
     free(list.items);
 }
@@ -218,14 +227,16 @@ typedef struct cost_row {
 static void print_plan(const cost_row *rows, size_t count, const work_list *list, const uir_roofline *limits,
                        double modelled) {
     for (size_t i = 0; i < count; i++) printf("%-24s %16llu\n", rows[i].text, (unsigned long long)rows[i].number);
-    printf("%-24s %16.3f\n", "modelled, ms", modelled);
+    char time[UNITS_ROOM];
+    printf("%-24s %16s\n", "modelled", units_time(modelled, time, sizeof time));
     print_roofline(limits);
-    if (list->count) printf("  %-20s %8s %10s %10s %12s\n", "kernel", "launches", "MB", "Mflop", "modelled ms");
+    if (list->count) printf("  %-20s %8s %10s %10s %12s\n", "kernel", "launches", "bytes", "flop", "modelled");
     for (size_t i = 0; i < list->count; i++) {
-        char kernel[80];
+        char kernel[80], bytes[UNITS_ROOM], flops[UNITS_ROOM];
         const work *w = &list->items[i];
-        printf("  %-20s %8llu %10.3f %10.3f %12.4f\n", printable(w->kernel, kernel, sizeof kernel),
-               (unsigned long long)w->calls, (double)w->bytes / 1e6, (double)w->flops / 1e6, w->modelled_ms);
+        printf("  %-20s %8llu %10s %10s %12s\n", printable(w->kernel, kernel, sizeof kernel),
+               (unsigned long long)w->calls, units_scaled((double)w->bytes, bytes, sizeof bytes),
+               units_scaled((double)w->flops, flops, sizeof flops), units_time(w->modelled_ms, time, sizeof time));
     }
 }
 

@@ -22,6 +22,9 @@
     "130 and 143 interrupted."
 #define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
 #define PROGRAM_OPTIONS     "../tune/options.def"
+#elif defined(PROGRAM_UIR_OPT)
+#define PROGRAM         "uir-opt" /* its options are its own; what it shares knows those of uir-run */
+#define PROGRAM_OPTIONS "options.def"
 #else
 #define PROGRAM_COMPARES /* results with what was expected */
 #if defined(PROGRAM_UIR_RUN_PACKAGE)

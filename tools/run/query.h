@@ -29,6 +29,11 @@ static inline uir_port query_output(const uir_model *model, size_t index) {
     return port;
 }
 
+static inline bool query_default(const uir_model *model, size_t index, uir_default *out_default) {
+    *out_default = (uir_default){.struct_size = sizeof *out_default, .name = ""};
+    return uir_model_get_default(model, index, out_default) == UIR_STATUS_OK;
+}
+
 static inline uir_run_statistics query_statistics(const uir_session *session) {
     uir_run_statistics statistics = {.struct_size = sizeof statistics};
     (void)!uir_session_get_statistics(session, &statistics);
@@ -46,6 +51,21 @@ static inline uir_comparison query_comparison(const uir_value *actual, const uir
 static inline bool query_node(const uir_session *session, size_t index, uir_node_statistics *out_node) {
     UIR_INIT(out_node);
     return uir_session_get_node_statistics(session, index, out_node) == UIR_STATUS_OK;
+}
+
+static inline bool query_model_node(const uir_model *model, size_t index, uir_model_node *out_node) {
+    UIR_INIT(out_node);
+    return uir_model_get_node(model, index, out_node) == UIR_STATUS_OK;
+}
+
+static inline bool query_row_node(const uir_session *session, size_t row, size_t index, uir_row_node *out_node) {
+    UIR_INIT(out_node);
+    return uir_session_get_row_node(session, row, index, out_node) == UIR_STATUS_OK;
+}
+
+static inline bool query_slice_node(const uir_session *session, size_t slice, size_t index, uir_row_node *out_node) {
+    UIR_INIT(out_node);
+    return uir_session_get_slice_node(session, slice, index, out_node) == UIR_STATUS_OK;
 }
 
 static inline bool query_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {

@@ -1,9 +1,11 @@
 /* Reports of uir-run. Names come from models: control characters and bad UTF-8 never reach a terminal. */
 #include "report.h"
 #include "json.h"
+#include "nodes.h"
 #include "printable.h"
 #include "progress.h"
 #include "query.h"
+#include "units.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,6 +17,7 @@ void report_messages(uir_context *context, bool quiet) {
     for (size_t i = 0; i < uir_context_message_count(context); i++) {
         uir_message m = query_message(context, i);
         if (quiet && m.severity != UIR_SEVERITY_ERROR) continue;
+        if (m.severity == UIR_SEVERITY_ERROR) keep_error(m.text);
         fprintf(stderr, PROGRAM ": %s\n", m.text);
     }
     uir_context_clear_messages(context);
@@ -28,6 +31,8 @@ static void print_shape(const int64_t *shape, uint32_t rank) {
 
 void report_inputs(uir_model *model, const run_case *c) {
     bool said = false;
+    for (size_t i = 0; i < c->input_count; i++)
+        if (c->made[i]) puts(c->made[i]);
     for (size_t i = 0; i < c->input_count; i++) {
         if (c->sources[i] != SOURCE_RANDOM) continue;
         uir_port port = query_input(model, i);
@@ -194,15 +199,18 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
 void report_times(uir_model *model, const case_result *result, double wait_ms) {
     uir_model_info info = query_info(model);
     const run_times *t = &result->times;
-    printf("  load %.1f ms, compile %.1f ms", info.load_ms, info.compile_ms);
-    if (wait_ms > 0) printf(", waited %.1f ms for the kernels", wait_ms);
-    printf(", first run %.1f ms", t->first_ms);
+    char text[UNITS_ROOM], other[UNITS_ROOM], third[UNITS_ROOM];
+    printf("  load %s, compile %s", units_time(info.load_ms, text, sizeof text),
+           units_time(info.compile_ms, other, sizeof other));
+    if (wait_ms > 0) printf(", waited %s for the kernels", units_time(wait_ms, text, sizeof text));
+    printf(", first run %s", units_time(t->first_ms, text, sizeof text));
     if (t->count) {
-        printf(", steady P50 %.3f P90 %.3f P99 %.3f ms over %zu runs", t->p50_ms, t->p90_ms, t->p99_ms, t->count);
+        printf(", steady P50 %s P90 %s P99 %s over %zu runs", units_time(t->p50_ms, text, sizeof text),
+               units_time(t->p90_ms, other, sizeof other), units_time(t->p99_ms, third, sizeof third), t->count);
         if (t->sessions) printf(" in %zu sessions of %u threads at once", t->sessions, t->session_threads);
-        printf(", %.4g runs/s", t->runs_per_second);
+        printf(", %s/s", units_scaled(t->runs_per_second, text, sizeof text));
     }
-    printf(", peak %.1f MB of tensors, by %s\n", (double)result->statistics.peak_bytes / 1e6,
+    printf(", peak %sB of tensors, by %s\n", units_scaled((double)result->statistics.peak_bytes, text, sizeof text),
            result->statistics.ran_on);
 }
 
@@ -233,27 +241,24 @@ static void explain_choice(const uir_node_statistics *node, int width) {
     print_wrapped(stdout, text, 6, 6, width);
 }
 
-/* In columns where there is room, the choice and the reason below it. */
-static void explain_node(const uir_node_statistics *node, int width) {
-    char name[60], kernel[60], head[320], why[1300];
-    int used = snprintf(head, sizeof head, "%-28.60s %-20s %-18s by %s", printable(node->name, name, sizeof name),
-                        node->op, printable(node->kernel, kernel, sizeof kernel), node->by);
-    if (used + 2 > width) snprintf(head, sizeof head, "%s %s %s by %s", name, node->op, kernel, node->by);
-    fputs("  ", stdout);
-    if (used + 2 > width)
-        print_wrapped(stdout, head, 2, 4, width);
-    else
-        puts(head);
+/* The kernel and its nodes, then the choice and the reason. */
+static void explain_row(const uir_session *session, size_t row, const uir_node_statistics *node, int width) {
+    char kernel[80], why[1300];
+    char *nodes = nodes_of_row(session, row);
+    int used = printf("  %s by %s:", printable(node->kernel, kernel, sizeof kernel), node->by);
+    print_wrapped(stdout, nodes ? nodes : "", used, 4, width);
+    free(nodes);
     explain_choice(node, width);
     if (!*report_why(node, why, sizeof why)) return;
     fputs("      ", stdout);
     print_wrapped(stdout, why, 6, 6, width);
 }
 
-void report_nodes(uir_session *session) {
+void report_nodes(const uir_model *model, const uir_session *session) {
     int width = terminal_width(STDOUT_FILENO);
     uir_node_statistics node;
-    for (size_t i = 0; query_node(session, i, &node); i++) explain_node(&node, width);
+    for (size_t i = 0; query_node(session, i, &node); i++) explain_row(session, i, &node, width);
+    (void)nodes_report_elsewhere(model, session, width);
 }
 
 void report_layouts(const uir_model *model) {

@@ -45,12 +45,12 @@ void report_outputs(uir_model *model, uir_session *session, const run_case *c, c
 void report_describe(const uir_comparison *comparison, char *buffer, size_t capacity);
 /* `wait_ms`: how long the kernels were waited for before the first run. */
 void report_times(uir_model *model, const case_result *result, double wait_ms);
-/* Where each node ran and why, in order. */
-void report_nodes(uir_session *session);
+/* Where each node ran and why, in order; which nodes of the file no row has. */
+void report_nodes(const uir_model *model, const uir_session *session);
 /* How values between kernels lie, in a line; nothing where all lie as their dims. */
 void report_layouts(const uir_model *model);
 /* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
-void report_profile(uir_session *session, const case_result *result);
+void report_profile(const uir_model *model, uir_session *session, const case_result *result);
 /* What kernels of a described machine moved in its spaces, and its modelled time, the longest first. False when memory
  * runs out. */
 bool report_machine(const uir_session *session, const char *ran_on);
@@ -58,7 +58,7 @@ bool report_machine(const uir_session *session, const char *ran_on);
 bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits, bool json);
 /* What each thread did in the last run, which was traced, as a Chrome trace: its slices as complete events, and the
  * threads' names. False when memory runs out or writing fails. */
-bool report_trace(FILE *stream, const uir_session *session);
+bool report_trace(FILE *stream, const uir_model *model, const uir_session *session);
 /* What of the object is not the last case's. */
 typedef struct report_facts {
     const char *model, *device; /* as the command line names them */
@@ -89,5 +89,15 @@ bool report_add_profile(struct cJSON *root, uir_session *session, const case_res
 bool report_add_machine(struct cJSON *root, const uir_session *session);
 /* Takes over `root`. */
 bool report_write_json(FILE *stream, struct cJSON *root);
+/* Whether anything was written so. */
+bool report_has_json(void);
+
+/* ---- what needs no model ---- */
+/* Why the program ends with the status, for --json, by what was told first. */
+void report_error(FILE *stream, uir_status status);
+/* Lists, and the version, as text or one JSON object. False when memory runs out. */
+bool report_ops(FILE *stream, bool json);
+bool report_devices(FILE *stream, bool json);
+bool report_version(FILE *stream, bool json);
 
 #endif

@@ -1,5 +1,6 @@
 /* Reports of uir-run for programs: --json, --can-run --json, --trace. */
 #include "json.h"
+#include "nodes.h"
 #include "printable.h"
 #include "query.h"
 #include "report.h"
@@ -35,7 +36,7 @@ static void name_thread(cJSON *events, uint32_t thread) {
     cJSON_AddItemToArray(events, event);
 }
 
-bool report_trace(FILE *stream, const uir_session *session) {
+bool report_trace(FILE *stream, const uir_model *model, const uir_session *session) {
     cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
     uir_trace_slice slice;
     uint32_t threads = (uint32_t)query_statistics(session).threads;
@@ -53,10 +54,12 @@ bool report_trace(FILE *stream, const uir_session *session) {
         report_add_text(arguments, "op", slice.op);
         cJSON_AddNumberToObject(arguments, "phase", slice.phase);
         cJSON_AddNumberToObject(arguments, "indices", (double)slice.indices);
+        nodes_add_slice(arguments, session, i);
         cJSON_AddItemToObject(event, "args", arguments);
         cJSON_AddItemToArray(events, event);
     }
     cJSON_AddStringToObject(root, "displayTimeUnit", "ms");
+    (void)nodes_add_elsewhere(cJSON_AddObjectToObject(root, "otherData"), model, session);
     char *text = cJSON_Print(root);
     bool written = text && fputs(text, stream) >= 0 && fputc('\n', stream) != EOF;
     free(text);
@@ -131,8 +134,15 @@ static void add_nodes(cJSON *root, uir_session *session, const case_result *resu
         cJSON_AddNumberToObject(n, "dram_bytes", (double)node.dram_bytes);
         cJSON_AddNumberToObject(n, "flops", (double)node.flops);
         add_choice(n, &node);
+        nodes_add_row(n, session, i);
         cJSON_AddItemToArray(nodes, n);
     }
+}
+
+static bool is_written;
+
+bool report_has_json(void) {
+    return is_written;
 }
 
 /* Takes over `root`. */
@@ -140,6 +150,7 @@ bool report_write_json(FILE *stream, cJSON *root) {
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     if (!text) return false;
+    is_written = true;
     fprintf(stream, "%s\n", text);
     cJSON_free(text);
     return true;
@@ -234,6 +245,7 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     report_add_text(root, "ran_on", result->statistics.ran_on);
     cJSON_AddNumberToObject(root, "threads", (double)result->statistics.threads);
     cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
+    cJSON_AddNumberToObject(root, "faults", info.fault_count);
     add_calls(root, &result->statistics);
     add_layouts(root, &info);
     add_precision(root, &info);
@@ -252,7 +264,8 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     add_outputs(root, model, session, result);
     saved_add_json(root, model, &result->saved);
     add_nodes(root, session, result);
-    bool good = report_add_profile(root, session, result) && report_add_machine(root, session);
+    bool good = nodes_add_elsewhere(root, model, session) && report_add_profile(root, session, result) &&
+                report_add_machine(root, session);
     cJSON_AddItemToObject(root, "data_sets", cases);
     if (good) return report_write_json(stream, root);
     cJSON_Delete(root);
@@ -281,4 +294,56 @@ void report_support(FILE *stream, uir_context *context, uir_model *model) {
         cJSON_AddItemToArray(problems, problem);
     }
     (void)!report_write_json(stream, root);
+}
+
+/* ---- what needs no model ---- */
+static cJSON *begin_object(void) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "version", 1);
+    return root;
+}
+
+void report_error(FILE *stream, uir_status status) {
+    cJSON *root = begin_object();
+    report_add_text(root, "error", uir_status_text(status));
+    cJSON_AddStringToObject(root, "message", *first_error() ? first_error() : uir_status_text(status));
+    cJSON_AddStringToObject(root, "hint", first_hint());
+    cJSON_AddNumberToObject(root, "code", uir_status_exit_code(status));
+    (void)!report_write_json(stream, root);
+}
+
+bool report_ops(FILE *stream, bool json) {
+    uir_op_info op;
+    cJSON *root = json ? begin_object() : NULL, *ops = json ? cJSON_AddArrayToObject(root, "ops") : NULL;
+    for (size_t i = 0; query_op(i, &op); i++) {
+        if (!json) {
+            fprintf(stream, "%s%s%s %d  %s\n", op.domain, *op.domain ? "::" : "", op.name, op.since_version,
+                    uir_op_get_engine(i));
+            continue;
+        }
+        cJSON *object = cJSON_CreateObject();
+        report_add_text(object, "domain", op.domain);
+        report_add_text(object, "name", op.name);
+        cJSON_AddNumberToObject(object, "since_version", op.since_version);
+        report_add_text(object, "engine", uir_op_get_engine(i));
+        cJSON_AddItemToArray(ops, object);
+    }
+    return !json || report_write_json(stream, root);
+}
+
+bool report_devices(FILE *stream, bool json) {
+    cJSON *root = json ? begin_object() : NULL, *devices = json ? cJSON_AddArrayToObject(root, "devices") : NULL;
+    for (size_t i = 0; uir_device_name(i); i++)
+        if (json)
+            cJSON_AddItemToArray(devices, cJSON_CreateString(uir_device_name(i)));
+        else
+            fprintf(stream, "%s\n", uir_device_name(i));
+    return !json || report_write_json(stream, root);
+}
+
+bool report_version(FILE *stream, bool json) {
+    if (!json) return fprintf(stream, "uir %s\n", uir_version()) >= 0;
+    cJSON *root = begin_object();
+    report_add_text(root, "uir", uir_version());
+    return report_write_json(stream, root);
 }

@@ -60,6 +60,7 @@ static void add_options(words *w, const trial *t) {
     if (o->no_map) add(w, "--no-map");
     add_limits(w, &o->limits);
     if (o->no_fallback) add(w, "--no-fallback");
+    if (o->strict) add(w, "--strict");
     if (o->exact) add(w, "--exact");
     if (o->precision) add(w, "--precision"), add(w, o->precision);
     if (o->no_vendor) add(w, "--no-vendor");

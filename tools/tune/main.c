@@ -6,6 +6,7 @@
 #include "tools/run/progress.h"
 #include "tools/run/query.h"
 #include "tools/run/text_file.h"
+#include "tools/run/units.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -39,7 +40,7 @@ static bool show_progress(void *user, const char *stage, double fraction) {
 static uir_status load_inputs(tuning *t, uir_model *model) {
     char **folders = NULL;
     size_t count = 0;
-    uir_status status = case_folders(t->options, &folders, &count);
+    uir_status status = case_folders(t->options, model, &folders, &count);
     if (status == UIR_STATUS_OK)
         status = case_load(t->context, model, t->options, count ? folders[0] : NULL, &t->inputs);
     for (size_t i = 0; i < count; i++) free(folders[i]);
@@ -63,9 +64,12 @@ static void show(void *user, const uir_tune_line *line) {
     char name[100];
     if (t->options->quiet) return;
     progress_hide();
-    printf("  %-24s %9.3f ms", printable(line->kernel, name, sizeof name), line->before_ms);
+    char before[UNITS_ROOM], after[UNITS_ROOM];
+    printf("  %-24s %9s", printable(line->kernel, name, sizeof name),
+           units_time(line->before_ms, before, sizeof before));
     if (line->kept)
-        printf(" to %9.3f ms, %.2f times as fast", line->after_ms, line->before_ms / line->after_ms);
+        printf(" to %9s, %.2f times as fast", units_time(line->after_ms, after, sizeof after),
+               line->before_ms / line->after_ms);
     else
         printf(", stays as it is");
     printf(" (%llu tiles measured)\n", (unsigned long long)line->tried);
@@ -87,11 +91,13 @@ static void keep(void *user, const char *records, size_t length) {
 static void show_result(const run_options *options, const uir_tune_result *result) {
     if (options->quiet) return;
     if (!result->kernel_count) {
-        puts("nothing to tune: no kernel that takes time has tiles to choose from");
+        puts("nothing to tune: no slow kernel of this model has other tile sizes to choose from");
         return;
     }
-    printf("a run: %.3f ms to %.3f ms, %.2f times as fast; %llu tiles of %u kernels measured, %u kernels changed%s\n",
-           result->before_ms, result->after_ms, result->before_ms / result->after_ms, (unsigned long long)result->tried,
+    char before[UNITS_ROOM], after[UNITS_ROOM];
+    printf("a run: %s to %s, %.2f times as fast; %llu tiles of %u kernels measured, %u kernels changed%s\n",
+           units_time(result->before_ms, before, sizeof before), units_time(result->after_ms, after, sizeof after),
+           result->before_ms / result->after_ms, (unsigned long long)result->tried,
            result->kernel_count, result->kept_count,
            result->kept_count && !options->no_cache ? ", kept in the cache" : "");
 }
@@ -104,6 +110,8 @@ static void show_messages(uir_context *context, bool quiet) {
 }
 
 static uir_status tune(const run_options *options) {
+    uir_status placed = output_check_place("--save", options->save);
+    if (placed != UIR_STATUS_OK) return placed;
     tuning t = {.options = options};
     uir_tune_result result = {.struct_size = sizeof result};
     uir_model_tune_options tune = {.struct_size = sizeof tune,

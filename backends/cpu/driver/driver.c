@@ -1,11 +1,17 @@
-/* Shared objects from memory: a file without a name is written, loaded through /proc and closed again. */
+/* Shared objects from memory: a file without a name is written and loaded through /proc, where its name is the number
+ * of its descriptor. The linker gives back what it has loaded by that name before, so the descriptor stays open as long
+ * as the module, and the module has to have the mark that the object's bytes name. */
 #include "backends/cpu/driver/driver.h"
+
+#include "backends/cpu/target/mark.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef void phase_function(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin, int64_t end,
@@ -20,6 +26,9 @@ struct uir_driver_module {
     uir_arena arena;
     uir_allocator allocator;
     void *object;
+    int descriptor; /* of the object's file; -1: none */
+    dev_t device;   /* the file's, as is the inode: the program may have closed what it did not open */
+    ino_t inode;
 };
 
 /* ---- which objects run here ---- */
@@ -93,10 +102,19 @@ static bool write_all(int descriptor, const char *bytes, size_t size) {
     return true;
 }
 
+/* Not another file that has the number by now. */
+static void close_own(const uir_driver_module *module) {
+    struct stat about;
+    if (module->descriptor >= 0 && fstat(module->descriptor, &about) == 0 && about.st_dev == module->device &&
+        about.st_ino == module->inode)
+        close(module->descriptor);
+}
+
 static void unload(uir_driver_module *module) {
     if (!module) return;
     uir_allocator allocator = module->allocator;
     if (module->object) dlclose(module->object);
+    close_own(module); /* afterwards: until then the linker knows the object by the number */
     uir_arena_deinit(&module->arena);
     uir_release(&allocator, module, sizeof *module);
 }
@@ -105,10 +123,12 @@ static void unload(uir_driver_module *module) {
 static const char open_files[] = "/proc/self/fd";
 
 static uir_status explain_no_file(uir_diagnostics *diagnostics) {
-    const char *why = strerror(errno);
-    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                          "does the system forbid files in memory that hold code (vm.memfd_noexec)?",
-                          "no file in memory can be made for native code: %s", why);
+    int error = errno;
+    const char *hint = error == EMFILE || error == ENFILE
+                           ? "each model with native code keeps a file open: raise the limit (ulimit -n)"
+                           : "does the system forbid files in memory that hold code (vm.memfd_noexec)?";
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, hint,
+                          "no file in memory can be made for native code: %s", strerror(error));
 }
 
 /* `problem`: of the dynamic linker. */
@@ -123,22 +143,61 @@ static uir_status explain_not_loaded(const char *problem, uir_diagnostics *diagn
                           problem ? problem : "the dynamic linker does not say why");
 }
 
-static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
-    char path[sizeof open_files + 16];
-    int descriptor = memfd_create("uir-kernels", MFD_CLOEXEC);
-    uir_status status = UIR_STATUS_OK;
-    if (descriptor < 0) return explain_no_file(diagnostics);
-    snprintf(path, sizeof path, "%s/%d", open_files, descriptor);
-    if (!write_all(descriptor, image->bytes, image->size)) {
-        status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                           "native code cannot be loaded: there is no room for its %zu bytes in memory: %s",
-                           image->size, strerror(errno));
-    } else {
-        module->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!module->object) status = explain_not_loaded(dlerror(), diagnostics);
+/* The mark that the object's bytes name; false: they name none. */
+static bool find_mark(const uir_driver_image *image, char out_mark[UIR_CPU_MARK_SIZE]) {
+    const char *at = image->bytes, *end = at + image->size;
+    while ((at = memmem(at, (size_t)(end - at), UIR_CPU_MARK, sizeof UIR_CPU_MARK - 1)) != NULL) {
+        size_t left = (size_t)(end - at);
+        if (left >= UIR_CPU_MARK_SIZE && !at[UIR_CPU_MARK_SIZE - 1] && strlen(at) == UIR_CPU_MARK_SIZE - 1) {
+            memcpy(out_mark, at, UIR_CPU_MARK_SIZE);
+            return true;
+        }
+        at++;
     }
-    close(descriptor);
-    return status;
+    return false;
+}
+
+/* Moves the file to a number that is greater than any that was tried. */
+static uir_status take_other_number(uir_driver_module *module, uir_diagnostics *diagnostics) {
+    int next = fcntl(module->descriptor, F_DUPFD_CLOEXEC, module->descriptor + 1);
+    if (next < 0) return explain_no_file(diagnostics);
+    close(module->descriptor);
+    module->descriptor = next;
+    return UIR_STATUS_OK;
+}
+
+/* Under a name by which the linker knows no other object. */
+static uir_status load_file(uir_driver_module *module, const char *mark, uir_diagnostics *diagnostics) {
+    enum { NAMES_MAX = 1024 };
+    char path[sizeof open_files + 16];
+    for (unsigned n = 0; n < NAMES_MAX; n++) {
+        snprintf(path, sizeof path, "%s/%d", open_files, module->descriptor);
+        module->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!module->object) return explain_not_loaded(dlerror(), diagnostics);
+        if (dlsym(module->object, mark)) return UIR_STATUS_OK;
+        dlclose(module->object);
+        module->object = NULL;
+        UIR_TRY(take_other_number(module, diagnostics));
+    }
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                     "native code cannot be loaded: the dynamic linker gives back other objects for it");
+}
+
+static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
+    struct stat about;
+    char mark[UIR_CPU_MARK_SIZE];
+    if (!find_mark(image, mark))
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "pack the model again",
+                              "native code cannot be loaded: it does not name the sources that it is made of");
+    module->descriptor = memfd_create("uir-kernels", MFD_CLOEXEC);
+    if (module->descriptor < 0 || fstat(module->descriptor, &about) != 0) return explain_no_file(diagnostics);
+    module->device = about.st_dev;
+    module->inode = about.st_ino;
+    if (!write_all(module->descriptor, image->bytes, image->size))
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                         "native code cannot be loaded: there is no room for its %zu bytes in memory: %s", image->size,
+                         strerror(errno));
+    return load_file(module, mark, diagnostics);
 }
 
 static uir_status load(const uir_allocator *allocator, const uir_driver_image *image, uir_diagnostics *diagnostics,
@@ -146,6 +205,7 @@ static uir_status load(const uir_allocator *allocator, const uir_driver_image *i
     uir_driver_module *module;
     UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
     module->allocator = *allocator;
+    module->descriptor = -1;
     uir_arena_init(&module->arena, allocator);
     uir_status status = open_object(module, image, diagnostics);
     if (status != UIR_STATUS_OK) {

@@ -5,7 +5,9 @@
 #include "backends/cpu/target/compile.h"
 #include "backends/cpu/target/jobs.h"
 #include "backends/cpu/target/kept.h"
+#include "backends/cpu/target/sources.h"
 #include "base/intern.h"
+#include "cache/digest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +54,7 @@ typedef struct builder {
     const uir_cpu_build_options *options;
     uir_diagnostics *diagnostics;
     uir_arena arena;
-    uir_text prelude, kernels;
+    uir_text prelude, kernels, sources;
     item *items;
     uint32_t item_count, file_count;
     const uir_igraph *const *marked; /* what a folder of sources is of; NULL: it is read */
@@ -60,7 +62,7 @@ typedef struct builder {
     char folder[512];
 } builder;
 
-typedef char file_name[40];
+typedef uir_cpu_source_name file_name;
 
 /* ---- kernels ---- */
 /* The text without the name, which has no part in what a kernel does. */
@@ -168,34 +170,43 @@ static uir_status share_out(builder *b) {
     return UIR_STATUS_OK;
 }
 
-/* Files are numbered from the most costly on, as `share_out` fills them: the longest compile starts first. */
-static uir_status write_files(builder *b, const char *folder, file_name *names) {
-    uir_text text;
-    uir_text_init(&text, b->allocator);
-    uir_status status = UIR_STATUS_OK;
-    for (uint32_t f = 0; f < b->file_count && status == UIR_STATUS_OK; f++) {
-        char path[600];
-        text.length = 0;
-        uir_text_append_format(&text, "/* Kernels for a CPU, written by uir: file %u of %u of one object. */\n", f + 1,
-                               b->file_count);
-        uir_text_append_string(&text, "#define UIR_SHARDED 1\n");
-        for (uint32_t i = 0; i < b->item_count; i++) {
-            if (b->items[i].file == f && b->items[i].shared != UINT32_MAX)
-                uir_text_append_format(&text, "#define UIR_WITH_%s 1\n", shared_parts[b->items[i].shared].name);
-        }
-        uir_text_append(&text, b->prelude.data, b->prelude.length);
-        for (uint32_t i = 0; i < b->item_count; i++) {
-            if (b->items[i].file == f && b->items[i].shared == UINT32_MAX)
-                uir_text_append(&text, b->kernels.data + b->items[i].begin, b->items[i].length);
-        }
-        snprintf(names[f], sizeof names[f], "kernels%02u.c", f);
-        status = uir_text_status(&text);
-        if (status == UIR_STATUS_OK && (size_t)snprintf(path, sizeof path, "%s/%s", folder, names[f]) >= sizeof path)
-            status = uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "the folder's path is too long: %s", folder);
-        if (status == UIR_STATUS_OK) status = uir_cpu_write_file(path, text.data, text.length, b->diagnostics);
+static void print_file(const builder *b, uint32_t f, uir_text *head, uir_text *own) {
+    head->length = own->length = 0;
+    uir_text_append_format(head, "/* Kernels for a CPU, written by uir: file %u of %u of one object. */\n", f + 1,
+                           b->file_count);
+    uir_text_append_string(head, "#define UIR_SHARDED 1\n");
+    for (uint32_t i = 0; i < b->item_count; i++) {
+        if (b->items[i].file == f && b->items[i].shared != UINT32_MAX)
+            uir_text_append_format(head, "#define UIR_WITH_%s 1\n", shared_parts[b->items[i].shared].name);
     }
-    uir_text_deinit(&text);
-    return status;
+    for (uint32_t i = 0; i < b->item_count; i++) {
+        if (b->items[i].file == f && b->items[i].shared == UINT32_MAX)
+            uir_text_append(own, b->kernels.data + b->items[i].begin, b->items[i].length);
+    }
+}
+
+/* Files are numbered from the most costly on, as `share_out` fills them: the longest compile starts first. */
+static uir_status print_sources(builder *b) {
+    uir_text head, own;
+    uir_text_init(&head, b->allocator);
+    uir_text_init(&own, b->allocator);
+    uir_status status = UIR_STATUS_OK;
+    uir_cpu_sources_begin(&b->sources, b->file_count, &b->prelude);
+    for (uint32_t f = 0; f < b->file_count && status == UIR_STATUS_OK; f++) {
+        print_file(b, f, &head, &own);
+        status = uir_text_status(&head) == UIR_STATUS_OK ? uir_text_status(&own) : UIR_STATUS_OUT_OF_MEMORY;
+        if (status == UIR_STATUS_OK) uir_cpu_sources_add(&b->sources, &head, &own);
+    }
+    uir_text_deinit(&head);
+    uir_text_deinit(&own);
+    uir_text_deinit(&b->kernels); /* they are in the files now */
+    uir_text_init(&b->kernels, b->allocator);
+    return status == UIR_STATUS_OK ? uir_text_status(&b->sources) : status;
+}
+
+static uir_status write_files(builder *b, const char *folder, file_name *names) {
+    return uir_cpu_sources_write(b->allocator, b->sources.data, b->sources.length, folder, b->diagnostics, names,
+                                 &b->file_count);
 }
 
 /* ---- which kernels a folder is of ---- */
@@ -360,6 +371,34 @@ static bool add_compile_words(const builder *b, uir_cpu_words *w, const char *so
            uir_cpu_words_add(w, output, strlen(output)) && uir_cpu_words_add(w, source, strlen(source));
 }
 
+/* What tells a file's code from another's: the words of its compile but the compiler, and its source's digest. */
+static uir_status describe_source(builder *b, const uir_cpu_job *job, uir_text *material) {
+    char path[600], digits[UIR_DIGEST_TEXT_SIZE];
+    void *source;
+    size_t size;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", b->folder, job->about) >= sizeof path) return UIR_STATUS_IO_FAILED;
+    UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &source, &size));
+    uir_digest digest = uir_digest_make(source, size);
+    uir_release(b->allocator, source, size);
+    uir_digest_print(&digest, digits);
+    for (char *const *word = job->argv + 1; *word; word++) uir_text_append_format(material, "%s ", *word);
+    uir_text_append_format(material, "%s\n", digits);
+    return uir_text_status(material);
+}
+
+/* The link's words with the object's mark, by the sources in the order of their files. */
+static uir_status mark_object(builder *b, uir_cpu_words *link, const uir_cpu_job *commands, bool *out_fits) {
+    char mark[UIR_CPU_MARK_SIZE];
+    uir_text material;
+    uir_status status = UIR_STATUS_OK;
+    uir_text_init(&material, b->allocator);
+    for (uint32_t f = 0; f < b->file_count && status == UIR_STATUS_OK; f++)
+        status = describe_source(b, &commands[f], &material);
+    if (status == UIR_STATUS_OK) *out_fits = uir_cpu_words_mark(link, &material, mark);
+    uir_text_deinit(&material);
+    return status;
+}
+
 /* The commands: one per file, then the link. */
 static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *commands) {
     uir_cpu_words *link;
@@ -374,6 +413,7 @@ static uir_status make_commands(builder *b, file_name *names, uir_cpu_job *comma
         fits = fits && add_compile_words(b, w, names[f], object) && uir_cpu_words_add(link, object, strlen(object));
         if (fits) commands[f] = (uir_cpu_job){w->argv, names[f], f};
     }
+    if (fits) UIR_TRY(mark_object(b, link, commands, &fits));
     if (!fits || !uir_cpu_words_add_all(link, "-lm"))
         return uir_error(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
     commands[b->file_count] = (uir_cpu_job){link->argv, OBJECT_NAME, b->file_count};
@@ -452,7 +492,10 @@ static uir_status build_in_folder(builder *b, const char *from, const uir_igraph
     } else {
         UIR_TRY(emit_all(b, igraphs, first, count));
         UIR_TRY(share_out(b));
+        UIR_TRY(print_sources(b));
         UIR_TRY(write_files(b, b->folder, names));
+        if (b->options->keeper && b->options->keeper->keep_sources)
+            b->options->keeper->keep_sources(b->options->keeper->user, b->sources.data, b->sources.length);
         b->marked = igraphs;
         b->marked_count = count;
         if (b->options->source_folder && !b->options->overwrite)
@@ -475,18 +518,53 @@ static uir_status build(builder *b, const char *from, const uir_igraph *const *i
     return status;
 }
 
-uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
-                                const char *folder, const uir_igraph *const *igraphs, uint32_t count,
-                                uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
+static builder make_builder(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                            uir_diagnostics *diagnostics) {
     builder b = {.allocator = allocator, .options = options, .diagnostics = diagnostics};
     uir_arena_init(&b.arena, allocator);
     uir_text_init(&b.prelude, allocator);
     uir_text_init(&b.kernels, allocator);
+    uir_text_init(&b.sources, allocator);
+    return b;
+}
+
+static void destroy_builder(builder *b) {
+    uir_text_deinit(&b->sources);
+    uir_text_deinit(&b->kernels);
+    uir_text_deinit(&b->prelude);
+    uir_arena_deinit(&b->arena);
+}
+
+uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                                const char *folder, const uir_igraph *const *igraphs, uint32_t count,
+                                uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
+    builder b = make_builder(allocator, options, diagnostics);
     *out_object = (uir_cpu_object){.allocator = *allocator};
     uir_status status = build(&b, folder, igraphs, count, out_object);
-    uir_text_deinit(&b.kernels);
-    uir_text_deinit(&b.prelude);
-    uir_arena_deinit(&b.arena);
+    destroy_builder(&b);
+    if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
+    return status;
+}
+
+static uir_status build_sources(builder *b, const void *sources, size_t size, uir_cpu_object *object) {
+    file_name *names;
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, UIR_CPU_FILES_MAX + 1, sizeof *names));
+    UIR_TRY(uir_cpu_sources_write(b->allocator, sources, size, b->folder, b->diagnostics, names, &b->file_count));
+    object->file_count = b->file_count;
+    return compile_files(b, names, object);
+}
+
+uir_status uir_cpu_build_sources(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                                 const void *sources, size_t size, uir_diagnostics *diagnostics,
+                                 uir_cpu_object *out_object) {
+    builder b = make_builder(allocator, options, diagnostics);
+    *out_object = (uir_cpu_object){.allocator = *allocator};
+    uir_status status = uir_cpu_make_folder(b.folder, diagnostics);
+    if (status == UIR_STATUS_OK) {
+        status = build_sources(&b, sources, size, out_object);
+        uir_cpu_remove_folder(b.folder);
+    }
+    destroy_builder(&b);
     if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
     return status;
 }

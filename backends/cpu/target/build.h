@@ -21,6 +21,8 @@ typedef struct uir_cpu_keeper {
                  size_t *out_size);
     void (*keep)(void *user, uint32_t file, const void *bytes, size_t size); /* as soon as it is compiled */
     void (*forget)(void *user);                                              /* the files: they do not link */
+    /* All source files, before the first of them is compiled, for uir_cpu_build_sources; may be NULL. */
+    void (*keep_sources)(void *user, const void *sources, size_t size);
     void *user;
 } uir_cpu_keeper;
 
@@ -52,6 +54,8 @@ typedef struct uir_cpu_object {
     uint32_t kept_count;     /* of them, compiled by an earlier build */
 } uir_cpu_object;
 
+/* Whether there is a compiler to start; DEVICE_FAILED with a message that names it. Nothing is started. */
+uir_status uir_cpu_check_compiler(const uir_cpu_compile_options *options, uir_diagnostics *diagnostics);
 /* iGraphs that differ in nothing but their names become one function. Nothing is left on disk, whatever happens.
  * DEVICE_FAILED with the compiler's first lines; CANCELLED; IO_FAILED for the temporary folder. */
 uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_options *options,
@@ -62,6 +66,11 @@ uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_opt
 uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                 const char *folder, const uir_igraph *const *igraphs, uint32_t count,
                                 uir_diagnostics *diagnostics, uir_cpu_object *out_object);
+/* The same from the sources that a build of these kernels gave its keeper, in whatever process: the same bytes, with no
+ * list of symbols. The options' source_folder has no part in it. BAD_FILE for damaged ones. */
+uir_status uir_cpu_build_sources(const uir_allocator *allocator, const uir_cpu_build_options *options,
+                                 const void *sources, size_t size, uir_diagnostics *diagnostics,
+                                 uir_cpu_object *out_object);
 /* The symbols that such an object will have, without building it: `bytes` stays NULL. */
 uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
                                  uir_cpu_object *out_object);

@@ -1,6 +1,8 @@
 /* Source to a loaded shared object: a private folder, the system's C compiler without a shell, dlopen. */
 #include "backends/cpu/target/compile.h"
+#include "backends/cpu/target/build.h"
 #include "backends/cpu/target/jobs.h"
+#include "cache/digest.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -90,6 +92,16 @@ const char *uir_cpu_compiler_hint(const uir_cpu_compile_options *options) {
     return "install gcc or clang, or name a C compiler in the environment variable CC";
 }
 
+uir_status uir_cpu_check_compiler(const uir_cpu_compile_options *options, uir_diagnostics *diagnostics) {
+    words w = {.used = 0};
+    char place[PATH_MAX];
+    if (!add_compiler(&w, cpu_find_compiler(options)) || !w.count ||
+        uir_cpu_find_program(w.argv[0], place, sizeof place))
+        return UIR_STATUS_OK; /* what is wrong with its words is told by whoever starts it */
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, uir_cpu_compiler_hint(options),
+                          "the C compiler '%s' cannot be started: %s", w.argv[0], strerror(ENOENT));
+}
+
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t done = 0;
@@ -141,6 +153,17 @@ bool uir_cpu_words_begin(uir_cpu_words *w, const uir_cpu_compile_options *option
            uir_cpu_words_add_all(w, options->extra_flags);
 }
 
+bool uir_cpu_words_mark(uir_cpu_words *link, const uir_text *material, char out_mark[UIR_CPU_MARK_SIZE]) {
+    char digits[UIR_DIGEST_TEXT_SIZE], word[UIR_CPU_MARK_SIZE + 32];
+    uir_digest digest = uir_digest_make(material->data, material->length);
+    _Static_assert(sizeof digits == UIR_CPU_MARK_DIGITS + 1, "a mark holds a digest");
+    uir_digest_print(&digest, digits);
+    snprintf(out_mark, UIR_CPU_MARK_SIZE, UIR_CPU_MARK "%s", digits);
+    /* An address that is no object's; none is ever 0, which would read as no symbol. */
+    int length = snprintf(word, sizeof word, "-Wl,--defsym=%s=1", out_mark);
+    return uir_cpu_words_add(link, word, (size_t)length);
+}
+
 static uir_status run_compiler(const uir_allocator *allocator, const uir_cpu_compile_options *options,
                                const char *folder, char *const *argv, uir_diagnostics *diagnostics) {
     const uir_cpu_build_options build = {.compile = *options};
@@ -148,8 +171,9 @@ static uir_status run_compiler(const uir_allocator *allocator, const uir_cpu_com
     return uir_cpu_jobs_run(&jobs, &(uir_cpu_job){argv, "kernels.c", 0}, 1, diagnostics);
 }
 
+/* `mark`: the shared object's; NULL: it is a program. */
 static uir_status build(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
-                        size_t length, const char *folder, const char *output, bool program,
+                        size_t length, const char *folder, const char *output, char *mark,
                         uir_diagnostics *diagnostics) {
     words w = {.used = 0};
     char path[1024];
@@ -158,12 +182,14 @@ static uir_status build(const uir_allocator *allocator, const uir_cpu_compile_op
     UIR_TRY(uir_cpu_write_file(path, source, length, diagnostics));
     if (options->keep_source) UIR_TRY(uir_cpu_write_file(options->keep_source, source, length, diagnostics));
     bool foreign = !uir_cpu_variant_runs_here(options->variant); /* an emulator has no libraries of that machine */
+    uir_text text = {.data = (char *)(uintptr_t)source, .length = length};
     bool fits = uir_cpu_words_begin(&w, options) &&
-                uir_cpu_words_add_all(&w, !program  ? UIR_CPU_LINK_SHARED
+                uir_cpu_words_add_all(&w, mark      ? UIR_CPU_LINK_SHARED
                                           : foreign ? "-static"
                                                     : NULL) &&
-                uir_cpu_words_add(&w, "-o", 2) && uir_cpu_words_add(&w, output, strlen(output)) &&
-                uir_cpu_words_add(&w, path, strlen(path)) && uir_cpu_words_add_all(&w, "-lm");
+                (!mark || uir_cpu_words_mark(&w, &text, mark)) && uir_cpu_words_add(&w, "-o", 2) &&
+                uir_cpu_words_add(&w, output, strlen(output)) && uir_cpu_words_add(&w, path, strlen(path)) &&
+                uir_cpu_words_add_all(&w, "-lm");
     if (!fits) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "too many flags for the C compiler");
     return run_compiler(allocator, options, folder, w.argv, diagnostics);
 }
@@ -187,7 +213,7 @@ void uir_cpu_remove_folder(const char *folder) {
 
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
                            size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module) {
-    char folder[512], output[600];
+    char folder[512], output[600], mark[UIR_CPU_MARK_SIZE];
     uir_cpu_module *module;
     UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
     module->allocator = *allocator;
@@ -197,15 +223,19 @@ uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile
         return status;
     }
     snprintf(output, sizeof output, "%s/kernels.so", folder);
-    status = build(allocator, options, source, length, folder, output, false, diagnostics);
+    status = build(allocator, options, source, length, folder, output, mark, diagnostics);
     if (status == UIR_STATUS_OK) {
         module->handle = dlopen(output, RTLD_NOW | RTLD_LOCAL);
         if (!module->handle)
             status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "compiled kernels cannot be loaded: %s",
                                dlerror());
+        else if (!dlsym(module->handle, mark))
+            status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                               "compiled kernels cannot be loaded: another object is known as %s", output);
     }
     uir_cpu_remove_folder(folder);
     if (status != UIR_STATUS_OK) {
+        if (module->handle) dlclose(module->handle);
         uir_release(allocator, module, sizeof *module);
         return status;
     }
@@ -233,7 +263,7 @@ uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu
                                    const char *source, size_t length, const char *path, uir_diagnostics *diagnostics) {
     char folder[512];
     UIR_TRY(uir_cpu_make_folder(folder, diagnostics));
-    uir_status status = build(allocator, options, source, length, folder, path, true, diagnostics);
+    uir_status status = build(allocator, options, source, length, folder, path, NULL, diagnostics);
     uir_cpu_remove_folder(folder);
     return status;
 }

@@ -4,6 +4,7 @@
 #define UIR_BACKENDS_CPU_TARGET_COMPILE_H
 
 #include "backends/cpu/target/cpu.h"
+#include "backends/cpu/target/mark.h"
 
 typedef void (*uir_cpu_phase_function)(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin,
                                        int64_t end, const volatile bool *cancel);
@@ -32,6 +33,9 @@ bool uir_cpu_words_add_all(uir_cpu_words *words, const char *text);            /
 #define UIR_CPU_LINK_SHARED "-shared -Wl,-z,relro,-z,now,-z,noexecstack"
 /* The compiler and every flag that decides what the code does. */
 bool uir_cpu_words_begin(uir_cpu_words *words, const uir_cpu_compile_options *options);
+
+/* Adds to the link of an object the mark (mark.h) that the material's digest gives it; false: too many words. */
+bool uir_cpu_words_mark(uir_cpu_words *link, const uir_text *material, char out_mark[UIR_CPU_MARK_SIZE]);
 
 /* Where a program is that is started by that name. */
 bool uir_cpu_find_program(const char *program, char *place, size_t capacity);

@@ -58,7 +58,7 @@ typedef struct uir_cpu_compile_options {
     uir_cpu_variant variant;
     const char *compiler;        /* NULL: $CC, else cc, gcc, clang, whichever is found first */
     const char *extra_flags;     /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
-    uint32_t timeout_ms;         /* 0: 300 s */
+    uint64_t timeout_ms;         /* of processor time, for each compiler; 0: UIR_LIMIT_COMPILER of the budget */
     uint32_t idle_ms;            /* a build whose compilers use no processor for so long has hung; 0: 20 s */
     bool debug;                  /* -O1 -g instead of -O3 */
     const char *keep_source;     /* a path to write the source to as well, or NULL */

@@ -77,7 +77,7 @@ static const char *combining(const uir_iinstruction *in) {
 static bool is_chain(const uir_iinstruction *in) {
     if (in->dtype != UIR_DTYPE_F32) return false;
     switch (in->code) {
-#define UIR_KERNEL_MATH(constant, name) case UIR_IOP_##constant:
+#define UIR_KERNEL_MATH(constant, name, ulp) case UIR_IOP_##constant:
 #include "ir/kernel_math.def"
         return true;
     default:

@@ -27,7 +27,9 @@ extern char **environ;
 typedef struct child {
     pid_t id; /* 0: none */
     int words;
-    bool closed; /* its end of the pipe: it is about to end, or hangs */
+    bool closed;    /* its end of the pipe: it is about to end, or hangs */
+    int64_t began;  /* on the monotonic clock, ms */
+    uint64_t ticks; /* of processor time, that it and what it started had used when that was looked at last */
     const uir_cpu_job *job;
     size_t used;
     char messages[MAX_MESSAGES + 1];
@@ -107,6 +109,8 @@ static int spawn(const uir_cpu_jobs *jobs, child *c, char **environment) {
     c->words = ends[0];
     c->used = 0;
     c->closed = false;
+    c->began = now_ms();
+    c->ticks = 0;
     c->messages[0] = 0;
     return 0;
 }
@@ -164,67 +168,93 @@ static uir_status judge(const uir_cpu_jobs *jobs, const child *c, int state, uir
                           c->job->argv[0], c->job->about, end);
 }
 
-/* The processor time that a process has used, in the system's ticks, if it belongs to one of the children's groups. */
-static uint64_t ticks_of(const char *id, const child *children, uint32_t slots) {
+/* Adds the processor time that a process has used, in the system's ticks, to the child whose group it belongs to. What
+ * the processes had used that it has waited for is its own. */
+static void add_ticks(const char *id, child *children, uint32_t slots) {
     char path[300], line[1024];
     int group;
     unsigned long user, system;
+    long ended_user, ended_system;
     snprintf(path, sizeof path, "/proc/%s/stat", id);
     FILE *file = fopen(path, "re");
-    if (!file) return 0;
+    if (!file) return;
     size_t length = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[length] = 0;
-    /* Behind the name, which may hold anything: state, parent, group, five more, four of faults, the two times. */
+    /* Behind the name, which may hold anything: state, parent, group, five more, four of faults, the four times. */
     const char *after = strrchr(line, ')');
-    if (!after || sscanf(after + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &group, &user, &system) != 3)
-        return 0;
+    if (!after || sscanf(after + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &group, &user,
+                         &system, &ended_user, &ended_system) != 5)
+        return;
     for (uint32_t i = 0; i < slots; i++)
-        if (children[i].id && children[i].id == group) return (uint64_t)user + system;
-    return 0;
+        if (children[i].id && children[i].id == group)
+            children[i].ticks += (uint64_t)user + system + (uint64_t)ended_user + (uint64_t)ended_system;
 }
 
-/* Whether the compilers have hung: none has used the processor for long, nor ended. Not known where there is no /proc.
- */
-static bool have_hung(uir_cpu_jobs *jobs, const child *children, uint32_t slots) {
-    int64_t now = now_ms(), often = jobs->idle_ms / 10 < 1000 ? jobs->idle_ms / 10 : 1000;
-    if (now - jobs->looked < often) return false;
-    DIR *processes = opendir("/proc");
-    if (!processes) return false;
-    uint64_t used = jobs->done;
+/* What each has used. Where there is no /proc the time that has gone by stands for it. */
+static void look_at_times(uir_cpu_jobs *jobs, child *children, uint32_t slots) {
     bool known = false;
-    for (const struct dirent *e; (e = readdir(processes));) {
+    int64_t now = now_ms();
+    DIR *processes = opendir("/proc");
+    for (uint32_t i = 0; i < slots; i++) children[i].ticks = 0;
+    for (const struct dirent *e; processes && (e = readdir(processes));) {
         known |= !strcmp(e->d_name, "self");
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9') used += ticks_of(e->d_name, children, slots);
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9') add_ticks(e->d_name, children, slots);
     }
-    closedir(processes);
-    jobs->looked = now;
+    if (processes) closedir(processes);
+    uint64_t used = jobs->done, hertz = (uint64_t)sysconf(_SC_CLK_TCK);
+    for (uint32_t i = 0; i < slots; i++) {
+        if (!known && children[i].id) children[i].ticks = (uint64_t)(now - children[i].began) * hertz / 1000;
+        used += children[i].ticks;
+    }
     if (used != jobs->used || !known) jobs->busy = now;
+    jobs->looked = now;
     jobs->used = used;
-    return now - jobs->busy >= jobs->idle_ms;
+}
+
+/* How often, in ms: some times within the shortest time that is waited for, and once a second at least. */
+static int64_t often(const uir_cpu_jobs *jobs) {
+    uint64_t shortest = jobs->idle_ms < jobs->timeout_ms ? jobs->idle_ms : jobs->timeout_ms;
+    return shortest / 10 < 1000 ? (int64_t)(shortest / 10) : 1000;
+}
+
+/* A compiler that takes too much of the processor; or all have hung: none has used it for long, nor ended. */
+static uir_status check_times(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir_diagnostics *diagnostics) {
+    char hint[120];
+    const uir_limit_row *row = uir_limit_get_row(UIR_LIMIT_COMPILER);
+    const child *any = NULL;
+    if (now_ms() - jobs->looked < often(jobs)) return UIR_STATUS_OK;
+    look_at_times(jobs, children, slots);
+    for (uint32_t i = 0; i < slots; i++) {
+        const child *c = &children[i];
+        if (!c->id) continue;
+        any = c;
+        if (jobs->timeout_ms == UIR_NO_LIMIT || c->ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) <= jobs->timeout_ms)
+            continue;
+        snprintf(hint, sizeof hint, "--limit-%s, or uir_limits.%s, raises the limit", row->option, row->field);
+        return uir_error_hint(
+            diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, hint,
+            "the C compiler '%s' took more than the %llu ms of processor time that it may take for %s", c->job->argv[0],
+            (unsigned long long)jobs->timeout_ms, c->job->about);
+    }
+    if (!any || jobs->looked - jobs->busy < jobs->idle_ms) return UIR_STATUS_OK;
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                     "the C compiler '%s' hangs: it has not used the processor for %u ms", any->job->argv[0],
+                     jobs->idle_ms);
 }
 
 static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir_diagnostics *diagnostics) {
     struct pollfd heard[MAX_AT_ONCE];
     const uir_cpu_build_options *o = jobs->options;
-    const char *compiler = "cc";
     bool closing = false;
     for (uint32_t i = 0; i < slots; i++) {
         bool open = children[i].id && !children[i].closed;
         heard[i] = (struct pollfd){open ? children[i].words : -1, POLLIN, 0};
         closing |= children[i].id && children[i].closed;
-        if (children[i].id) compiler = children[i].job->argv[0];
     }
-    int64_t left = jobs->deadline - now_ms();
     if (o->compile.cancel && __atomic_load_n(o->compile.cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
-    if (left <= 0)
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                         "the C compiler '%s' took longer than the %u ms that a build may take", compiler,
-                         jobs->timeout_ms);
-    if (have_hung(jobs, children, slots))
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                         "the C compiler '%s' hangs: it has not used the processor for %u ms", compiler, jobs->idle_ms);
-    if (poll(heard, slots, closing ? 1 : left < 20 ? (int)left : 20) < 0 && errno != EINTR)
+    UIR_TRY(check_times(jobs, children, slots, diagnostics));
+    if (poll(heard, slots, closing ? 1 : 20) < 0 && errno != EINTR)
         return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "the compilers' words: %s", strerror(errno));
     for (uint32_t i = 0; i < slots; i++) {
         int state;
@@ -267,10 +297,11 @@ uir_cpu_jobs uir_cpu_jobs_begin(const uir_allocator *allocator, const char *fold
                          .folder = folder,
                          .options = options,
                          .at_once = at_once,
-                         .timeout_ms = compile->timeout_ms ? compile->timeout_ms : 300000,
+                         .timeout_ms = compile->timeout_ms
+                                           ? compile->timeout_ms
+                                           : uir_budget_get_limit(uir_budget_of(allocator), UIR_LIMIT_COMPILER),
                          .idle_ms = compile->idle_ms ? compile->idle_ms : 20000,
                          .total = total};
-    jobs.deadline = now_ms() + jobs.timeout_ms;
     return jobs;
 }
 

@@ -19,18 +19,17 @@ typedef struct uir_cpu_jobs {
     const uir_cpu_build_options *options;
     uint32_t at_once;
     uint64_t memory; /* set by the run: bytes that each may take; UIR_NO_LIMIT: what it likes */
-    uint32_t timeout_ms;
-    int64_t deadline;     /* on the monotonic clock, ms: after it they are killed */
+    uint64_t timeout_ms;  /* of processor time, for each with what it starts; UIR_NO_LIMIT: as long as it likes */
     uint32_t idle_ms;     /* killed when none of them has used the processor for so long */
     int64_t looked, busy; /* set by the run: when that was looked at last, and found last */
-    uint64_t used;        /* set by the run: what they had used then */
+    uint64_t used;        /* set by the run: what all had used then */
     uint32_t done, total; /* for the progress callback; `done` counts on */
     /* A job has succeeded; may be NULL. */
     void (*finished)(void *user, const uir_cpu_job *job);
     void *finished_user;
 } uir_cpu_jobs;
 
-/* The times that the options give begin now. `total`: commands, for progress. */
+/* `total`: commands, for progress. */
 uir_cpu_jobs uir_cpu_jobs_begin(const uir_allocator *allocator, const char *folder,
                                 const uir_cpu_build_options *options, uint32_t at_once, uint32_t total);
 /* DEVICE_FAILED with a compiler's first lines, CANCELLED without a word, OUT_OF_MEMORY. Jobs start in their order. */

@@ -45,7 +45,8 @@ MACHINE void apply(operation *f, type t, view to, int operands, const view *from
     MACHINE void compare_##name(type t, view to, view a, view b) {                                                     \
         apply(name##_of, t, to, 2, (view[]){a, b});                                                                    \
     }
-#define KERNEL_MATH(name) UNARY(name, uir_math_##name((float)x), 0)
+#define KERNEL_MATH(name)      UNARY(name, uir_math_##name((float)x), 0)
+#define KERNEL_MATH_WIDE(name) UNARY(name, t == t_f64 ? uir_math_##name##_f64(x) : (double)uir_math_##name((float)x), 0)
 
 MACHINE int64_t divide(type t, int64_t a, int64_t b) {
     if (b == 0) return 0;
@@ -84,14 +85,16 @@ KERNEL_MATH(log)
 KERNEL_MATH(tanh)
 KERNEL_MATH(erf)
 KERNEL_MATH(sigmoid)
-KERNEL_MATH(sin)
-KERNEL_MATH(cos)
+KERNEL_MATH_WIDE(sin)
+KERNEL_MATH_WIDE(cos)
+KERNEL_MATH_WIDE(tan)
 BINARY(add, x + y, (uint64_t)a + (uint64_t)b)
 BINARY(sub, x - y, (uint64_t)a - (uint64_t)b)
 BINARY(mul, x *y, (uint64_t)a *(uint64_t)b)
 BINARY(div, x / y, divide(t, a, b))
 BINARY(mod, 0, modulo(t, a, b))
 BINARY(fmod, fmod(x, y), 0)
+BINARY(pow, t == t_f64 ? uir_math_pow_f64(x, y) : (double)uir_math_pow((float)x, (float)y), 0)
 BINARY(min, x < y || x != x ? x : y, less(t, a, b) ? a : b)
 BINARY(max, x > y || x != x ? x : y, less(t, b, a) ? a : b)
 BINARY(maxnum, y > x || x != x ? y : x, 0)

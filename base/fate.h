@@ -1,0 +1,22 @@
+/* What became of a node of a model's file of which no kernel, and no step of a run, is left: the words of reports and
+ * of packages. */
+#ifndef UIR_BASE_FATE_H
+#define UIR_BASE_FATE_H
+
+/* UIR_FATE(constant, word, why) */
+#define UIR_FATES(UIR_FATE)                                                                                            \
+    UIR_FATE(STANDS, "", "")                                                                                           \
+    UIR_FATE(FOLDED, "folded", "constants or known sizes hold what it computes")                                       \
+    UIR_FATE(MERGED, "merged", "an equal node computes it, or the node that reads it")                                 \
+    UIR_FATE(ALIAS, "alias", "its result is another value as it lies in memory")                                       \
+    UIR_FATE(INLINED, "inlined", "it calls a local function, whose nodes stand by themselves")                         \
+    UIR_FATE(DEAD, "dead", "no output of the model needs it")
+
+typedef enum uir_fate {
+#define UIR_FATE_ENUM(constant, word, why) UIR_FATE_##constant,
+    UIR_FATES(UIR_FATE_ENUM)
+#undef UIR_FATE_ENUM
+        UIR_FATE_COUNT
+} uir_fate;
+
+#endif

@@ -1,0 +1,64 @@
+/* Large tensors whose elements lie in a file without a name, so that what is not read need not stay in memory. */
+#define _GNU_SOURCE
+#include "base/budget.h"
+#include "base/tensor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* In TMPDIR; nobody else has it, and it is gone with its map. */
+static int open_nameless(void) {
+    char path[512];
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder) folder = "/tmp";
+    if ((size_t)snprintf(path, sizeof path, "%s/uir-tensor-XXXXXX", folder) >= sizeof path) return -1;
+    int file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0) unlink(path);
+    return file;
+}
+
+/* Written, so that a full disk is told here; a page of a map would only fail when it is touched. */
+static bool write_all(int file, const void *data, size_t size) {
+    const char *bytes = data;
+    for (size_t done = 0; done < size;) {
+        size_t part = size - done < (size_t)1 << 30 ? size - done : (size_t)1 << 30;
+        ssize_t wrote = write(file, bytes + done, part);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return false;
+        done += (size_t)wrote;
+    }
+    return true;
+}
+
+bool uir_tensor_move_to_file(uir_tensor *tensor) {
+    uir_budget *budget = uir_budget_of(tensor->allocator);
+    uint64_t left = uir_budget_get_left(budget);
+    size_t size = tensor->byte_size;
+    if (!tensor->owned || tensor->mapped || tensor->dtype == UIR_DTYPE_STRING || !size) return false;
+    if (tensor->references != 1 || left / 2 < size) return false; /* for a moment it counts twice */
+    int file = open_nameless();
+    if (file < 0) return false;
+    void *map = write_all(file, tensor->data, size) && uir_budget_map(budget, size)
+                    ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                    : NULL;
+    if (map == MAP_FAILED) uir_budget_unmap(budget, size);
+    close(file);
+    if (!map || map == MAP_FAILED) return false;
+    uir_release(tensor->allocator, tensor->data, size);
+    tensor->data = map;
+    tensor->mapped = true;
+    return true;
+}
+
+void uir_tensor_rest(const uir_tensor *tensor) {
+    if (tensor && tensor->mapped) (void)madvise(tensor->data, tensor->byte_size, MADV_DONTNEED);
+}
+
+void uir_tensor_unmap(uir_tensor *tensor) {
+    munmap(tensor->data, tensor->byte_size);
+    uir_budget_unmap(uir_budget_of(tensor->allocator), tensor->byte_size);
+}

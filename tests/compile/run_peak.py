@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What a cold compile of quantised weights takes of memory: at most three times the weights and 200 MB, whatever the
+spelling, with a run by the VM behind it. The C compilers are processes of their own and do not count.
+
+In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RUN = os.path.join(os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")), "uir-run")
+SIDE, LAYERS, MB = 4096, 4, 1 << 20
+TIMES, MORE = 3, 200 * MB
+node = helper.make_node
+
+
+def constant(name, value):
+    return numpy_helper.from_array(np.asarray(value), name)
+
+
+def bytes_of(random, *shape):
+    return random.integers(-127, 128, shape, np.int8)
+
+
+def dequantized(random, i):
+    """Weights by channel, a product of f32."""
+    return [node("DequantizeLinear", [f"w{i}", f"s{i}", f"z{i}"], [f"d{i}"], axis=1), node("MatMul", [f"x{i}", f"d{i}"], [f"x{i + 1}"])], [
+        constant(f"w{i}", bytes_of(random, SIDE, SIDE)), constant(f"s{i}", random.random(SIDE, np.float32) / 1000),
+        constant(f"z{i}", np.zeros(SIDE, np.int8))]
+
+
+def integers(random, i):
+    """A product of integers, whose scale the run tells."""
+    return [node("DynamicQuantizeLinear", [f"x{i}"], [f"q{i}", f"t{i}", f"o{i}"]),
+            node("MatMulInteger", [f"q{i}", f"w{i}", f"o{i}"], [f"m{i}"]), node("Cast", [f"m{i}"], [f"c{i}"], to=TensorProto.FLOAT),
+            node("Mul", [f"t{i}", f"s{i}"], [f"u{i}"]), node("Mul", [f"c{i}", f"u{i}"], [f"x{i + 1}"])], [
+        constant(f"w{i}", bytes_of(random, SIDE, SIDE)), constant(f"s{i}", np.float32(0.01))]
+
+
+FORMS = {"dequantized": dequantized, "integers": integers}
+
+
+def check(form, outside, folder):
+    random = np.random.default_rng(0)
+    parts = [FORMS[form](random, i) for i in range(LAYERS)]
+    graph = helper.make_graph([n for nodes, _ in parts for n in nodes], form, [helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["n", SIDE])],
+                              [helper.make_empty_tensor_value_info(f"x{LAYERS}")], [c for _, constants in parts for c in constants])
+    path = os.path.join(folder, "model.onnx")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path, save_as_external_data=outside,
+              location="model.data", size_threshold=1024)
+    weights = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
+    child = subprocess.Popen([RUN, path, "--cache", os.path.join(folder, "cache"), "--quiet"])
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    peak, most = usage.ru_maxrss * 1024, TIMES * weights + MORE
+    good = child.returncode == 0 and peak <= most
+    if not good:
+        print(f"FAILED {form}{', weights beside it' if outside else ''}: exit {child.returncode}, {peak / MB:.0f} MB of {weights / MB:.0f} MB of "
+              f"weights; at most {most / MB:.0f}")
+    return good
+
+
+def main():
+    passed = failed = 0
+    for form in FORMS:
+        for outside in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                good = check(form, outside, folder)
+                passed, failed = passed + good, failed + (not good)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""The onnx suite's tests by uir-run, each with its inputs alone in a folder of its own, which is empty where the model takes
+none: it runs, and gives the outputs that the test expects in number. Those without inputs, and each twelfth of the others
+(--all: every one).
+
+In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import onnx
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+DATA = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
+EVERY = 12
+LEAST_WITHOUT_INPUTS = 5
+# What has no rule, and says so.
+REFUSED = {"test_gradient_of_add", "test_gradient_of_add_and_mul"}
+
+
+def run(folder, scratch):
+    """What is wrong, or None. Of strings, sequences and optionals the outputs are saved as .pb as well."""
+    data, saved = os.path.join(scratch, "data"), os.path.join(scratch, "saved")
+    os.mkdir(data)
+    for path in glob.glob(os.path.join(folder, "test_data_set_0", "input_*.pb")):
+        shutil.copy(path, data)
+    done = subprocess.run([os.path.join(BIN, "uir-run"), os.path.join(folder, "model.onnx"), "--data", data, "--device",
+                           "interpreter", "--quiet", "--save", saved], capture_output=True, text=True, timeout=120)
+    if os.path.basename(folder) in REFUSED:
+        return None if done.returncode == 4 else f"exit {done.returncode}, 4 was expected"
+    expected = len(glob.glob(os.path.join(folder, "test_data_set_0", "output_*.pb")))
+    given = len(os.listdir(saved)) if os.path.isdir(saved) else 0
+    if done.returncode == 0 and given >= expected:
+        return None
+    return f"exit {done.returncode}, {given} of {expected} outputs: {(done.stderr or done.stdout)[:300]}"
+
+
+def main():
+    folders = sorted(os.path.dirname(p) for p in glob.glob(os.path.join(DATA, "*", "*", "test_data_set_0")))
+    bare = [f for f in folders if not glob.glob(os.path.join(f, "test_data_set_0", "input_*.pb"))]
+    rest = [f for f in folders if f not in bare]
+    chosen = bare + (rest if "--all" in sys.argv[1:] else rest[::EVERY])
+    failed = 0
+    if len(bare) < LEAST_WITHOUT_INPUTS:
+        failed += 1
+        print(f"{len(bare)} tests have no inputs, {LEAST_WITHOUT_INPUTS} are known")
+    for folder in chosen:
+        with tempfile.TemporaryDirectory(prefix="uir inputs ") as scratch:
+            wrong = run(folder, scratch)
+        if wrong:
+            failed += 1
+            print(f"{os.path.relpath(folder, DATA)}: {wrong}")
+    print(f"{len(chosen) + (len(bare) < LEAST_WITHOUT_INPUTS) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

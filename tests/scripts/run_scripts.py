@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""The scripts of script/ and what they rest on: one builder of a folder at a time, the same flags whoever builds, and a
+runner that takes nothing run for a failure.
+
+In: the checkout and the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+BUILD = os.path.dirname(os.path.abspath(BIN))
+LOCK = os.path.join(ROOT, "script", "lock")
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import runner  # noqa: E402
+
+
+def test_one_builds_at_a_time():
+    with tempfile.TemporaryDirectory() as folder:
+        said, lock = os.path.join(folder, "said"), os.path.join(folder, "made", "lock")
+        command = [LOCK, lock, "sh", "-c", f"echo begin >>'{said}'; sleep 0.3; echo end >>'{said}'"]
+        running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        waited = [p.communicate(timeout=60)[1] for p in running]
+        assert all(p.returncode == 0 for p in running), waited
+        with open(said, encoding="utf-8") as f:
+            assert f.read().split() == ["begin", "end"] * 3, "two ran at once"
+        assert sum("waiting for another script" in text for text in waited) == 2, waited
+        # Whoever holds it may be killed: what is left over locks nothing.
+        holder = subprocess.Popen([LOCK, lock, "sleep", "60"])
+        holder.kill()
+        holder.wait()
+        subprocess.run([LOCK, lock, "true"], check=True, timeout=30)
+    assert subprocess.run([LOCK, "/tmp/x", "/absent"], capture_output=True).returncode != 0
+    for script in ("run", "campaign"):
+        with open(os.path.join(ROOT, "script", script), encoding="utf-8") as f:
+            text = f.read()
+        for line in text.splitlines():
+            if re.search(r"\b(ninja -C|cmake --preset)", line.split("#")[0]):
+                assert "script/lock" in line, f"script/{script} builds without the lock: {line}"
+
+
+def flags_of(folder):
+    with open(os.path.join(folder, "build.ninja"), encoding="utf-8") as f:
+        return set(re.findall(r"^  FLAGS = (.*)$", f.read(), re.M))
+
+
+def test_the_same_flags_whoever_builds():
+    """What `cmake --preset release` says, and so script/run, is how this build was made: nothing is built again."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["cmake", "--preset", "release", "-B", folder], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        mine, theirs = flags_of(BUILD), flags_of(folder)
+        assert theirs and mine == theirs, f"{sorted(mine ^ theirs)}"
+
+
+def counts_of(text, code=0):
+    """How the runner takes a suite that says `text`."""
+    r = runner.Runner("fast")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "suite.sh")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nprintf '%s' '{text}'\nexit {code}\n")
+        os.chmod(path, 0o700)
+        r.log = lambda name: os.path.join(folder, name + ".log")
+        r.report.say = lambda text: None
+        r.report.record = lambda name, counts, *more, **others: r.report.total.add(counts)
+        r.suite(runner.Suite("made-up", "fast", False, False, [path]), {})
+    total = r.report.total
+    return total.passed, total.failed, total.skipped
+
+
+def test_nothing_run_is_a_failure():
+    for text, code, expected in (("3 passed, 0 failed, 1 skipped\n", 0, (3, 0, 1)), ("0 passed, 0 failed, 2 skipped\n", 0, (0, 0, 2)),
+                                 ("0 passed, 0 failed, 0 skipped\n", 0, (0, 1, 0)), ("0 passed, 0 failed\n", 0, (0, 1, 0)),
+                                 ("fine\n", 0, (0, 1, 0)), ("3 passed, 0 failed, 0 skipped\n", 1, (3, 1, 0)),
+                                 ("3 passed, 2 failed, 0 skipped\n", 1, (3, 2, 0))):
+        assert counts_of(text, code) == expected, f"{text!r}: {counts_of(text, code)} instead of {expected}"
+    import xml.etree.ElementTree as tree
+    for output, expected in (("0 passed, 0 failed, 0 skipped\n", (0, 1, 0)), ("[  PASSED  ] 0 test(s).\n", (0, 1, 0)),
+                             ("[  PASSED  ] 2 test(s).\n", (2, 0, 0)), ("", (1, 0, 0))):
+        case = tree.fromstring(f"<testcase status='run'><system-out>{output}</system-out></testcase>")
+        counts = runner.Runner.count_case(case, [])
+        assert (counts.passed, counts.failed, counts.skipped) == expected, f"{output!r}: {counts}"
+
+
+def test_no_suite_passes_over_a_missing_module():
+    """script/test set build/venv up: a module that cannot be imported is a failure, no reason to skip."""
+    for folder, _, names in os.walk(os.path.join(ROOT, "tests")):
+        for name in names:
+            if not name.endswith(".py") or os.path.join(folder, name) == os.path.abspath(__file__):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                text = f.read()
+            found = re.search(r"except (ImportError|ModuleNotFoundError)[^\n]*\n(\s+[^\n]*\n){0,3}?\s+print\([^\n]*skip", text)
+            assert not found, f"{name} skips where a module is missing"
+
+
+def main():
+    passed = failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            test()
+            passed += 1
+        except (AssertionError, subprocess.SubprocessError) as error:
+            failed += 1
+            print(f"{name}: {error}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
