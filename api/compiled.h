@@ -63,8 +63,6 @@ static inline uir_model_source *uir_model_get_source(const uir_model *model) {
 }
 
 /* load.c */
-/* Are faults of the compiler errors: because the load is strict, or because $UIR_STRICT is 1, which tests set? */
-bool uir_api_is_strict(bool asked);
 void uir_model_destroy_source(uir_model *model);
 
 uir_status uir_model_check_files(uir_call *call, const uir_model *model, bool interpreted);

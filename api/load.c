@@ -341,11 +341,17 @@ static const uir_model_table compiled_model = {
     .get_space_estimate = uir_session_find_space_estimate,
 };
 
+/* Are faults of the compiler errors: because the load is strict, or because $UIR_STRICT is 1, which tests set? */
+static bool is_strict(bool asked) {
+    const char *word = getenv("UIR_STRICT");
+    return asked || (word && !strcmp(word, "1"));
+}
+
 static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx_source *source,
                                 const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
                                    .exact = options->exact,
-                                   .isolates_faults = !uir_api_is_strict(options->strict),
+                                   .isolates_faults = !is_strict(options->strict),
                                    .strict = options->strict,
                                    .check_text = options->debug->round_trip,
                                    .dump = options->debug->dump,
@@ -394,11 +400,6 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     UIR_TRY(build_code(call, source, options, uir_progress_part(progress, read, 1), model));
     model->node_count = uir_model_get_source(model)->compile.primitives->nodes.count;
     return model->package ? UIR_STATUS_OK : uir_model_settle_nodes(model);
-}
-
-bool uir_api_is_strict(bool asked) {
-    const char *word = getenv("UIR_STRICT");
-    return asked || (word && !strcmp(word, "1"));
 }
 
 /* What lies in `out` points to `out_debug`: neither is NULL from here on. */

@@ -23,6 +23,7 @@
 #define ROW_TABLE     512
 #define MEMO_SIZE     (1u << 14)
 #define EFFORT_LIMIT  UINT64_C(1500000000)
+#define THOROUGH_LIMIT UINT64_C(400000000)
 #define MEMORY_LIMIT  ((size_t)256 << 20)
 #define EFFORT_STEP   64 /* of a step of work */
 #define TOLERANCE     1e-9
@@ -216,6 +217,7 @@ static void collect(uir_terms *t, prover *p, uir_term negated, bool wide, bool d
             include_term(t, p, assumption);
         }
     }
+    if (deep) t->effort += (uint64_t)t->assumptions.count * p->variable_count;
 }
 
 /* ---- products ---- */
@@ -658,7 +660,7 @@ static bool find_split(uir_terms *t, uir_term *out_one, uir_term *out_other) {
 
 void uir_term_spend(uir_terms *t, uint64_t effort) {
     t->effort += effort;
-    if (t->effort > EFFORT_LIMIT || t->arena->used > MEMORY_LIMIT) t->exhausted = true;
+    if (t->effort > (t->thorough ? THOROUGH_LIMIT : EFFORT_LIMIT) || t->arena->used > MEMORY_LIMIT) t->exhausted = true;
     uint64_t steps = (t->effort - t->told) / EFFORT_STEP;
     t->told += steps * EFFORT_STEP;
     if (uir_arena_spend(t->arena, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX) != UIR_STATUS_OK)
@@ -673,7 +675,7 @@ static struct uir_proof_memo *find_memo(uir_terms *t, uir_term goal, uint64_t *o
 static bool refute_by_cases(uir_terms *t, uir_term negated, uint32_t splits) {
     uir_term_spend(t, 0);
     if (t->exhausted) return false;
-    collect(t, t->room, negated, true, true);
+    collect(t, t->room, negated, true, t->thorough);
     uint64_t key;
     struct uir_proof_memo *memo = find_memo(t, negated, &key);
     if (memo->key == key && memo->goal == negated) return memo->proved;

@@ -66,6 +66,7 @@ typedef struct uir_terms {
     uint64_t effort;        /* spent so far: a kernel that needs too much is rejected */
     uint64_t told;          /* of it what the arena's budget knows of */
     bool exhausted, failed; /* effort is spent; memory is */
+    bool thorough;          /* assumptions count that share a variable inside a quotient, a min or a max alone: slow */
     struct uir_prover_room *room;
 } uir_terms;
 

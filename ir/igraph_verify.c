@@ -141,20 +141,40 @@ static uir_status run_checks(uir_iverifier *v) {
     return UIR_STATUS_OK;
 }
 
+/* Errors are in `v`; they are told by tell_errors, after which the arena may go. */
+static uir_status find_errors(uir_iverifier *v, bool thorough) {
+    UIR_TRY(uir_terms_init(&v->terms, v->arena, v->g));
+    v->terms.thorough = thorough;
+    UIR_TRY(run_checks(v));
+    return v->failed || v->terms.failed ? UIR_STATUS_OUT_OF_MEMORY : UIR_STATUS_OK;
+}
+
+static uir_status tell_errors(uir_iverifier *v) {
+    if (v->terms.exhausted) uir_iverify_report(v, 0, "too much would have to be proved; split the kernel");
+    uir_status found = v->terms.exhausted && v->errors.count == 1 ? UIR_STATUS_LIMIT : UIR_STATUS_BAD_FILE;
+    uir_status status = UIR_STATUS_OK;
+    for (uint32_t i = 0; i < v->errors.count && status != UIR_STATUS_OUT_OF_MEMORY; i++) {
+        uir_location location = {.file = v->g->file, .line = v->errors.data[i].line};
+        status = uir_error(v->diagnostics, found, &location, "@%s: %s", v->g->name, v->errors.data[i].message);
+    }
+    return status;
+}
+
+/* Most kernels are proved by few facts. What is not is tried again with all of them, which takes many times as long. */
 uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics) {
-    uir_arena arena;
+    uir_arena arena, again;
     uir_arena_init(&arena, &igraph->allocator);
     uir_iverifier v = {.g = igraph, .arena = &arena, .diagnostics = diagnostics};
-    uir_status status = uir_terms_init(&v.terms, &arena, igraph);
-    if (status == UIR_STATUS_OK) status = run_checks(&v);
-    if (status == UIR_STATUS_OK && (v.failed || v.terms.failed)) status = UIR_STATUS_OUT_OF_MEMORY;
-    if (status == UIR_STATUS_OK && v.terms.exhausted)
-        uir_iverify_report(&v, 0, "too much would have to be proved; split the kernel");
-    uir_status found = v.terms.exhausted && v.errors.count == 1 ? UIR_STATUS_LIMIT : UIR_STATUS_BAD_FILE;
-    for (uint32_t i = 0; i < v.errors.count && status != UIR_STATUS_OUT_OF_MEMORY; i++) {
-        uir_location location = {.file = igraph->file, .line = v.errors.data[i].line};
-        status = uir_error(diagnostics, found, &location, "@%s: %s", igraph->name, v.errors.data[i].message);
+    uir_status status = find_errors(&v, false);
+    if (status == UIR_STATUS_OK && v.errors.count && !v.terms.exhausted) {
+        uir_arena_init(&again, &igraph->allocator);
+        uir_iverifier thorough = {.g = igraph, .arena = &again, .diagnostics = diagnostics};
+        status = find_errors(&thorough, true);
+        bool proved = status == UIR_STATUS_OK && !thorough.errors.count && !thorough.terms.exhausted;
+        uir_arena_deinit(&again);
+        if (proved) v.errors.count = 0;
     }
+    if (status == UIR_STATUS_OK) status = tell_errors(&v);
     uir_arena_deinit(&arena);
     return status;
 }

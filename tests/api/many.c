@@ -63,7 +63,7 @@ static blob make_bytes(uint32_t m) {
     put_bytes(&tensor, TENSOR_RAW, weights, sizeof weights);
     put_text(&graph, GRAPH_NAME, "one of many");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, dims));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, make_node(forms[m].first, "first", "x", "a"));
     put_message(&graph, GRAPH_NODE, make_node("Add", "middle", "a,w", "b"));

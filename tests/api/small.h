@@ -17,8 +17,8 @@ static inline blob small_model(void) {
     put_text(&graph, GRAPH_NAME, "small");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
     put_message(&graph, GRAPH_INPUT, make_value("w", UIR_DTYPE_F32, "3")); /* which has a default */
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, make_node("Add", "the addition", "x,w", "s"));
     put_message(&graph, GRAPH_NODE, make_node("Relu", "the end", "s", "y"));
@@ -42,14 +42,14 @@ static inline blob loop_model(const char *dims, const int64_t *trips) {
     put_message(&body, GRAPH_INPUT, make_value("i", UIR_DTYPE_I64, ""));
     put_message(&body, GRAPH_INPUT, make_value("go", UIR_DTYPE_BOOL, ""));
     put_message(&body, GRAPH_INPUT, make_value("v", UIR_DTYPE_F32, dims));
-    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, ""));
-    put_message(&body, GRAPH_OUTPUT, make_value("twice", UIR_DTYPE_F32, ""));
+    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, NULL));
+    put_message(&body, GRAPH_OUTPUT, make_value("twice", UIR_DTYPE_F32, NULL));
     put_message(&body, GRAPH_NODE, make_node("Identity", "keep going", "go", "go_on"));
     put_message(&body, GRAPH_NODE, make_node("Add", "double", "v,v", "twice"));
     put_message(&node, NODE_ATTRIBUTE, make_graph_attribute("body", body));
     put_text(&graph, GRAPH_NAME, "loop");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, dims));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, node);
     return make_model(graph);

@@ -36,7 +36,7 @@ static void write_model(const world *w, float first, bool external) {
     }
     put_text(&graph, GRAPH_NAME, "sum");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,300"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, make_node("Add", "the addition", "x,w", "y"));
     blob model = make_model(graph);

@@ -140,7 +140,7 @@ static void make_own(const char *folder, char paths[2][96]) {
         snprintf(to, sizeof to, "v%d", i + 1);
         put_message(&graph, GRAPH_NODE, make_node(i % 3 ? "Tanh" : "Softmax", to, from, to));
     }
-    put_message(&graph, GRAPH_OUTPUT, make_value("v60", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("v60", UIR_DTYPE_F32, NULL));
     snprintf(paths[1], 96, "%s/curves.onnx", folder);
     write_bytes(paths[1], make_model(graph));
 }

@@ -47,7 +47,7 @@ static void write_model(const world *w, bool external) {
     free(weights);
     put_text(&graph, GRAPH_NAME, "sum");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "200000"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, make_node("Add", "the addition", "x,w", "y"));
     write_bytes(w->model, make_model(graph));

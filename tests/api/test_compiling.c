@@ -45,7 +45,7 @@ static blob make_bytes(void) {
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "small");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Neg", "first", "x", "s"));
     put_message(&graph, GRAPH_NODE, make_node("Relu", "last", "s", "y"));
     return make_model(graph);

@@ -46,7 +46,7 @@ static blob chain_model(int count) {
         put_message(&graph, GRAPH_NODE, make_node("Tanh", text, last, text));
     }
     snprintf(last, sizeof last, "v%d", count);
-    put_message(&graph, GRAPH_OUTPUT, make_value(last, UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value(last, UIR_DTYPE_F32, NULL));
     return make_model(graph);
 }
 
@@ -56,7 +56,7 @@ static blob nested_graph(int depth, const char *branch) {
     char name[32];
     snprintf(name, sizeof name, "%s%d", branch, depth);
     put_text(&graph, GRAPH_NAME, "nested");
-    put_message(&graph, GRAPH_OUTPUT, make_value(name, UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value(name, UIR_DTYPE_F32, NULL));
     if (!depth) {
         put_message(&graph, GRAPH_NODE, make_node("Neg", "inmost", "x", name));
         return graph;
@@ -84,7 +84,7 @@ static blob foldable_model(void) {
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "foldable");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "32,32"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     for (int i = 0; i < 2; i++) {
         blob tensor = make_tensor(i ? "b" : "a", UIR_DTYPE_F32, 2, dims);
         put_bytes(&tensor, TENSOR_RAW, zeros, sizeof zeros);
@@ -392,7 +392,7 @@ static blob wide_model(void) {
     put_bytes(&tensor, TENSOR_RAW, weights, sizeof weights);
     put_text(&graph, GRAPH_NAME, "wide");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "1"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, make_node("Add", "sum", "x,w", "y"));
     return make_model(graph);

@@ -195,7 +195,7 @@ static void an_unsupported_model_is_described(void **state) {
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "strange");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Frobnicate", "first", "x", "y"));
     blob bytes = make_model(graph);
     uir_model_options options = {.struct_size = sizeof options, .device = "interpreter"};
@@ -247,7 +247,7 @@ static void dims_are_called_what_they_are(void **state) {
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch size,3,batch size,other"));
     put_message(&graph, GRAPH_INPUT, free_rank);
     put_message(&graph, GRAPH_INPUT, make_value("one", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Neg", "first", "x", "y"));
     blob bytes = make_model(graph);
     assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model), UIR_STATUS_OK);

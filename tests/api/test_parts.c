@@ -44,7 +44,7 @@ static blob make_bytes(void) {
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "small");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Neg", "first", "x", "a"));
     put_message(&graph, GRAPH_NODE, make_node("Relu", "second", "a", "b"));
     put_message(&graph, GRAPH_NODE, make_node("Exp", "third", "b", "c"));
@@ -58,9 +58,9 @@ static blob make_tangled_bytes(void) {
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "tangled");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "batch,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_OUTPUT, make_value("d", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
+    put_message(&graph, GRAPH_OUTPUT, make_value("d", UIR_DTYPE_F32, NULL));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Exp", "0", "b", "c"));
     put_message(&graph, GRAPH_NODE, make_node("Neg", "1", "x", "a"));
     put_message(&graph, GRAPH_NODE, make_node("Add", "2", "b,c", "y"));

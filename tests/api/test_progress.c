@@ -80,7 +80,7 @@ static blob long_model(int count) {
     }
     char last[16];
     snprintf(last, sizeof last, "v%d", count);
-    put_message(&graph, GRAPH_OUTPUT, make_value(last, UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value(last, UIR_DTYPE_F32, NULL));
     return make_model(graph);
 }
 
@@ -235,7 +235,7 @@ static void a_second_attempt_goes_on(void **state) {
     put_text(&graph, GRAPH_NAME, "texts");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_STRING, "n"));
     put_message(&graph, GRAPH_NODE, make_node("StringConcat", "twice", "x,x", "y"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_STRING, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_STRING, NULL));
     blob bytes = make_model(graph);
     uir_model_options options = {
         .struct_size = sizeof options, .progress = hear, .progress_user = &t, .device = "vm", .no_cache = true};

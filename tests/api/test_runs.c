@@ -139,7 +139,7 @@ static void shared_dims_are_checked_by_the_run(void **state) {
         put_text(&graph, GRAPH_NAME, "sum");
         put_message(&graph, GRAPH_INPUT, make_value("a", UIR_DTYPE_F32, "n"));
         put_message(&graph, GRAPH_INPUT, make_value("b", UIR_DTYPE_F32, "n"));
-        put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+        put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
         put_message(&graph, GRAPH_NODE, make_node("Add", "sum", "a,b", "y"));
         blob bytes = make_model(graph);
         uir_model_options options = {.struct_size = sizeof options, .device = devices[i], .no_cache = true};
@@ -197,7 +197,7 @@ static void no_elements_are_a_size(void **state) {
     (void)state;
     put_text(&graph, GRAPH_NAME, "nothing");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "0,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Neg", "n", "x", "y"));
     blob bytes = make_model(graph);
     assert_int_equal(uir_context_create(NULL, &w.context), UIR_STATUS_OK);

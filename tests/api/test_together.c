@@ -63,7 +63,7 @@ static void write_version(const char *folder, const char *own, uint32_t file, ui
     put_bytes(&tensor, TENSOR_RAW, weights, sizeof weights);
     put_text(&graph, GRAPH_NAME, "sum");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, dims));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_INITIALIZER, tensor);
     put_message(&graph, GRAPH_NODE, make_node("Add", "the addition", "x,w", "y"));
     blob model = make_model(graph);

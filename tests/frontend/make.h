@@ -106,10 +106,10 @@ static inline void put_names(blob *b, uint32_t field, const char *list) {
     }
 }
 
-/* Dims as text: "2,n,past+sequence"; numbers are fixed, "?" unknown. */
+/* Dims as text: "2,n,past+sequence"; numbers are fixed, "?" unknown; "" is a scalar, NULL declares no shape. */
 static inline blob make_value(const char *name, int32_t dtype, const char *dims) {
     blob value = blob_new(), type = blob_new(), tensor = blob_new(), shape = blob_new();
-    while (*dims) {
+    while (dims && *dims) {
         size_t length = strcspn(dims, ",");
         blob dim = blob_new();
         if (*dims >= '0' && *dims <= '9') {
@@ -121,7 +121,10 @@ static inline blob make_value(const char *name, int32_t dtype, const char *dims)
         dims += length + (dims[length] == ',');
     }
     put_int(&tensor, 1, dtype);
-    put_message(&tensor, 2, shape);
+    if (dims)
+        put_message(&tensor, 2, shape);
+    else
+        blob_free(&shape);
     put_message(&type, 1, tensor);
     put_text(&value, VALUE_NAME, name);
     put_message(&value, VALUE_TYPE, type);
@@ -195,7 +198,7 @@ static inline blob make_graph_of(blob node) {
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "g");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "2,3"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, node);
     return graph;
 }

@@ -240,7 +240,7 @@ static blob choice_of(const char *first, const char *second) {
     for (int i = 0; i < 2; i++) {
         blob body = blob_new();
         put_message(&body, GRAPH_NODE, make_node("Neg", "inner", "x", i ? second : first));
-        put_message(&body, GRAPH_OUTPUT, make_value(i ? second : first, UIR_DTYPE_F32, ""));
+        put_message(&body, GRAPH_OUTPUT, make_value(i ? second : first, UIR_DTYPE_F32, NULL));
         put_message(&node, NODE_ATTRIBUTE, make_graph_attribute(i ? "else_branch" : "then_branch", body));
     }
     return node;
@@ -280,7 +280,7 @@ static void inputs_of_bodies_hide_constants(void **state) {
     put_message(&body, GRAPH_INPUT, make_value("w", UIR_DTYPE_F32, "2,3"));
     put_message(&body, GRAPH_NODE, make_node("Identity", "again", "go", "go_on"));
     put_message(&body, GRAPH_NODE, make_node("Neg", "inner", "w", "s"));
-    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, ""));
+    put_message(&body, GRAPH_OUTPUT, make_value("go_on", UIR_DTYPE_BOOL, NULL));
     put_message(&body, GRAPH_OUTPUT, make_value("s", UIR_DTYPE_F32, "2,3"));
     blob node = make_node("Loop", "n", "-,c,x", "y");
     put_message(&node, NODE_ATTRIBUTE, make_graph_attribute("body", body));
@@ -308,7 +308,7 @@ static void outputs_are_as_declared(void **state) {
     put_message(&graph, GRAPH_NODE, make_node("Relu", "m", "x", "z"));
     put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, "2,3,4,5,6"));
     put_message(&graph, GRAPH_OUTPUT, make_value("x", UIR_DTYPE_I64, "9"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F16, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F16, NULL));
     loaded l;
     load_model(&l, make_model(graph), NULL);
     assert_int_equal(l.status, UIR_STATUS_OK);

@@ -12,7 +12,7 @@ static blob make_branch(const char *op, const char *inputs, const char *output) 
     blob graph = blob_new();
     put_text(&graph, GRAPH_NAME, "branch");
     put_message(&graph, GRAPH_NODE, make_node(op, "", inputs, output));
-    put_message(&graph, GRAPH_OUTPUT, make_value(output, UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value(output, UIR_DTYPE_F32, NULL));
     return graph;
 }
 
@@ -39,7 +39,7 @@ static blob make_mixed(int64_t ir_version) {
     put_message(
         &nested, GRAPH_NODE,
         make_if("deep", "cond", "inner", make_branch("Identity", "k", "a"), make_branch("Identity", "far", "b")));
-    put_message(&nested, GRAPH_OUTPUT, make_value("inner", UIR_DTYPE_F32, ""));
+    put_message(&nested, GRAPH_OUTPUT, make_value("inner", UIR_DTYPE_F32, NULL));
     put_message(&graph, GRAPH_NODE, make_if("if", "cond", "t", make_branch("Add", "x,sp", "c"), nested));
     put_message(&graph, GRAPH_NODE, make_node("Expand", "expand", "k,s", "w"));
     put_message(&graph, GRAPH_NODE, make_node("SequenceAt", "at", "q,zero", "v,-"));
@@ -61,9 +61,9 @@ static blob make_mixed(int64_t ir_version) {
     put_message(&sparse, 2, indices);
     put_int(&sparse, 3, three[0]);
     put_message(&graph, GRAPH_SPARSE, sparse);
-    put_message(&graph, GRAPH_OUTPUT, make_value("w", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_OUTPUT, make_value("v", UIR_DTYPE_F32, ""));
-    put_message(&graph, GRAPH_OUTPUT, make_value("t", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("w", UIR_DTYPE_F32, NULL));
+    put_message(&graph, GRAPH_OUTPUT, make_value("v", UIR_DTYPE_F32, NULL));
+    put_message(&graph, GRAPH_OUTPUT, make_value("t", UIR_DTYPE_F32, NULL));
     put_int(&model, MODEL_IR_VERSION, ir_version);
     put_message(&model, MODEL_OPSET, make_opset("", 20));
     put_message(&model, MODEL_METADATA, make_pair("kept", "as it is"));
@@ -352,7 +352,7 @@ static void types_are_printed_with_their_names(void **state) {
             blob graph = blob_new(), value = blob_new(), type = blob_new();
             put_text(&graph, GRAPH_NAME, "g");
             put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F16, dims[i]));
-            put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F16, ""));
+            put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F16, NULL));
             put_message(&graph, GRAPH_NODE, make_node("Identity", "n", "x", "y"));
             load_model(&l, make_model(graph), NULL);
             assert_int_equal(l.status, UIR_STATUS_OK);
@@ -364,7 +364,7 @@ static void types_are_printed_with_their_names(void **state) {
             graph = blob_new();
             put_text(&graph, GRAPH_NAME, "g");
             put_message(&graph, GRAPH_INPUT, value);
-            put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_I64, ""));
+            put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_I64, NULL));
             put_message(&graph, GRAPH_NODE, make_node(list ? "SequenceLength" : "Shape", "n", "x", "y"));
             load_model(&again, make_model(graph), NULL);
             if (again.status != UIR_STATUS_OK) fail_msg("%s", again.diagnostics.first->message);
@@ -393,7 +393,7 @@ static void dims_of_one_name_are_told_apart(void **state) {
     blob graph = blob_new(), value = blob_new(), type = blob_new();
     put_text(&graph, GRAPH_NAME, "g");
     put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F16, "n,n*2"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F16, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F16, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Identity", "n", "x", "y"));
     load_model(&l, make_model(graph), NULL);
     assert_int_equal(l.status, UIR_STATUS_OK);
@@ -410,7 +410,7 @@ static void dims_of_one_name_are_told_apart(void **state) {
     graph = blob_new();
     put_text(&graph, GRAPH_NAME, "g");
     put_message(&graph, GRAPH_INPUT, value);
-    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_I64, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_I64, NULL));
     put_message(&graph, GRAPH_NODE, make_node("Shape", "n", "x", "y"));
     load_model(&again, make_model(graph), NULL);
     assert_int_equal(again.status, UIR_STATUS_OK);

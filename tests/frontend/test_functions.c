@@ -211,7 +211,7 @@ static void cycles_through_subgraphs_are_found(void **state) {
     for (int i = 0; i < 2; i++) {
         blob body = blob_new();
         put_message(&body, GRAPH_NODE, make_call("F", "a", "r"));
-        put_message(&body, GRAPH_OUTPUT, make_value("r", UIR_DTYPE_F32, ""));
+        put_message(&body, GRAPH_OUTPUT, make_value("r", UIR_DTYPE_F32, NULL));
         put_message(&node, NODE_ATTRIBUTE, make_graph_attribute(branches[i], body));
     }
     put_message(&f, FUNCTION_NODE, make_node("Cast", "n", "a", "c"));
@@ -232,7 +232,7 @@ static void references_inside_subgraphs_are_resolved(void **state) {
         blob body = blob_new(), softmax = make_node("Softmax", "s", "a", "r");
         put_message(&softmax, NODE_ATTRIBUTE, make_reference("axis", KIND_INT, "which"));
         put_message(&body, GRAPH_NODE, softmax);
-        put_message(&body, GRAPH_OUTPUT, make_value("r", UIR_DTYPE_F32, ""));
+        put_message(&body, GRAPH_OUTPUT, make_value("r", UIR_DTYPE_F32, NULL));
         put_message(&node, NODE_ATTRIBUTE, make_graph_attribute(branches[i], body));
     }
     put_message(&f, FUNCTION_NODE, node);

@@ -327,7 +327,7 @@ static void initializers_are_constants_even_as_inputs(void **state) {
 static blob branch(const char *op, const char *input) {
     blob graph = blob_new();
     put_message(&graph, GRAPH_NODE, make_node(op, "inner", input, "r"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("r", UIR_DTYPE_F32, ""));
+    put_message(&graph, GRAPH_OUTPUT, make_value("r", UIR_DTYPE_F32, NULL));
     return graph;
 }
 
@@ -389,7 +389,7 @@ static void any_bytes_may_be_names(void **state) {
             blob input = make_value("", UIR_DTYPE_F32, "2");
             put_bytes(&input, VALUE_NAME, names[i].bytes, names[i].length);
             put_message(&graph, GRAPH_INPUT, input);
-            put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, ""));
+            put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
             put_bytes(&node, NODE_INPUT, names[i].bytes, names[i].length);
             put_text(&node, NODE_OUTPUT, "y");
             put_bytes(&node, NODE_NAME, names[i].bytes, names[i].length);
