@@ -142,8 +142,10 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
         }
         if (status == UIR_STATUS_DEVICE_FAILED) return status; /* another object would fare no better */
     }
-    options.compile.variant = uir_model_get_source(model)->compile.cpu.variant;
-    UIR_TRY(uir_cpu_check_compiler(&options.compile, &code->said));
+    if (!cache) { /* nobody could go on from the sources */
+        options.compile.variant = code->variant;
+        UIR_TRY(uir_cpu_check_compiler(&options.compile, &code->said));
+    }
     *out_compiled = true;
     return compile_cached(model, &options, cache, key);
 }
@@ -222,6 +224,7 @@ uint32_t uir_model_code_count(const uir_model *model) {
 const char *uir_model_code_explain_vm(const uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     if (!code || strcmp(model->info.device, "vm") == 0) return "the VM is the device that was asked for";
+    if (model->info.native_why) return model->info.native_why;
     pthread_mutex_lock(&code->mutex);
     bool done = code->done || !code->started;
     uir_status status = code->status;
@@ -342,37 +345,43 @@ static uir_status limit_time(const uir_model *model, uir_model_code *code) {
     return uir_budget_begin(&code->beside, "compiling the kernels", NULL, &code->cancel);
 }
 
-static bool has_compiler(const uir_model *model) {
+static bool is_cached(const uir_model *model) {
+    const uir_model_code *code = uir_model_get_source(model)->code;
+    uir_cache_key key;
+    uir_cache_entry entry;
     uir_diagnostics unheard;
+    if (!code->cache || make_key(model, &key) != UIR_STATUS_OK) return false;
     uir_diagnostics_init(&unheard, &model->allocator);
-    const uir_cpu_compile_options options = {.variant = uir_model_get_source(model)->code->variant};
-    uir_status status = uir_cpu_check_compiler(&options, &unheard);
+    bool found = uir_cache_load(code->cache, key, &unheard, &entry) == UIR_STATUS_OK;
+    if (found) uir_cache_entry_release(&entry);
     uir_diagnostics_deinit(&unheard);
-    return status == UIR_STATUS_OK;
+    return found;
 }
 
 /* Said once, when the model is loaded: nothing will be different later. */
-static uir_status warn_of_vm(uir_call *call, uir_model *model) {
+static uir_status warn_without_compiler(uir_call *call, uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    const uir_diagnostic *d = code->said.first;
-    while (d && d->severity != UIR_SEVERITY_ERROR) d = d->next;
-    code->joined = true;
-    if (code->status == UIR_STATUS_OK) return UIR_STATUS_OK;
-    const char *why = d ? d->message : uir_status_text(code->status);
-    UIR_TRY_ALLOCATE(model->info.native_why, uir_arena_copy_string(&model->arena, why, strlen(why)));
-    uir_warning(&call->diagnostics, NULL, "the VM runs the model, for its kernels cannot be compiled: %s%s%s%s", why,
-                d && d->hint ? " (" : "", d && d->hint ? d->hint : "", d && d->hint ? ")" : "");
-    return UIR_STATUS_OK;
+    const uir_cpu_compile_options options = {.variant = code->variant};
+    uir_diagnostics said;
+    uir_diagnostics_init(&said, &model->allocator);
+    uir_status found = uir_cpu_check_compiler(&options, &said), status = UIR_STATUS_OK;
+    if (found != UIR_STATUS_OK && !is_cached(model)) {
+        const uir_diagnostic *d = said.first;
+        const char *why = d ? d->message : uir_status_text(found);
+        model->info.native_why = uir_arena_copy_string(&model->arena, why, strlen(why));
+        if (!model->info.native_why) status = UIR_STATUS_OUT_OF_MEMORY;
+        uir_warning(&call->diagnostics, NULL, "the VM runs the model, for its kernels cannot be compiled: %s%s%s%s", why,
+                    d && d->hint ? " (" : "", d && d->hint ? d->hint : "", d && d->hint ? ")" : "");
+    }
+    uir_diagnostics_deinit(&said);
+    return status;
 }
 
-/* Compiles beside the runs, or now. */
+/* Compiles beside the runs, or now. Without a compiler the sources are kept for a start that has one. */
 static uir_status start_compiler(uir_call *call, uir_model *model, bool waits, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     UIR_TRY(limit_time(model, code));
-    if (!waits && !has_compiler(model)) {
-        run_compiler(model); /* finds the code in the cache, or ends at once */
-        return warn_of_vm(call, model);
-    }
+    if (!waits) UIR_TRY(warn_without_compiler(call, model));
     if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
     code->started = true;
     return waits ? join_compiler(call, code, progress) : UIR_STATUS_OK;

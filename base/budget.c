@@ -266,6 +266,13 @@ uir_status uir_budget_tell(uir_budget *budget, const char *what, uir_status stat
     return explain(budget, what, broken - 1, asked, diagnostics, location);
 }
 
+/* Has whoever was refused the memory said what it was for? */
+static bool tells_of_memory(const uir_diagnostics *diagnostics) {
+    for (const uir_diagnostic *d = diagnostics ? diagnostics->first : NULL; d; d = d->next)
+        if (d->severity == UIR_SEVERITY_ERROR && d->status == UIR_STATUS_OUT_OF_MEMORY) return true;
+    return false;
+}
+
 uir_status uir_budget_end(uir_budget *budget, uir_status status, uir_diagnostics *diagnostics) {
     uir_watch_stop(&budget->watch);
     /* What nobody was refused anything for is whole, whatever was wished meanwhile. */
@@ -279,6 +286,7 @@ uir_status uir_budget_end(uir_budget *budget, uir_status status, uir_diagnostics
         if (status != UIR_STATUS_CANCELLED) uir_diagnostics_clear(diagnostics);
         return UIR_STATUS_CANCELLED;
     }
+    if (!broken && status == UIR_STATUS_OUT_OF_MEMORY && tells_of_memory(diagnostics)) return status;
     const uir_location location = {.node = *budget->node ? budget->node : NULL, .op = *budget->op ? budget->op : NULL};
     const char *stage = budget->stage ? budget->stage : "";
     uir_diagnostics_clear(diagnostics);

@@ -205,7 +205,7 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
     UIR_LIMIT(FOLD_BYTES, fold_bytes, "fold-bytes", 1, 256ull << 20, 64, "bytes of computed constants",                \
               "of constants computed at load, likewise")                                                               \
     UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")                 \
-    UIR_LIMIT(COMPILER, compiler_milliseconds, "compiler-seconds", 1000, 300000, 0,                                    \
+    UIR_LIMIT(COMPILER, compiler_milliseconds, "cc-seconds", 1000, 300000, 0,                                    \
               "milliseconds of a C compiler's processor time",                                                         \
               "of processor time, for each file that the C compiler is given (default 300)")
 /* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is

@@ -102,6 +102,18 @@ static void *refuse_large(void *user, void *pointer, size_t old_size, size_t new
     return system.resize(system.user, pointer, old_size, new_size);
 }
 
+/* Whoever was refused the memory knows best what for. */
+static void test_memory_that_was_told_of(void **state) {
+    size_t most = 100;
+    rig r;
+    (void)state;
+    begin(&r, (uir_limits){0}, NULL);
+    r.budget.under = (uir_allocator){refuse_large, &most};
+    assert_null(uir_allocate(&r.allocator, 101));
+    uir_status told = uir_error(&r.diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "the output takes 101 bytes");
+    end(&r, told, UIR_STATUS_OUT_OF_MEMORY, "the output takes 101 bytes");
+}
+
 /* Memory that the caller's allocator does not have ends the operation, whatever a stage makes of it; not the next. */
 static void test_memory_that_is_not_there(void **state) {
     static const uir_status taken_for[] = {UIR_STATUS_OUT_OF_MEMORY, UIR_STATUS_BAD_FILE, UIR_STATUS_UNSUPPORTED,
@@ -236,6 +248,7 @@ int main(void) {
         cmocka_unit_test(test_the_limit_holds_between_operations),
         cmocka_unit_test(test_work_is_counted),
         cmocka_unit_test(test_a_flag_stops_it),
+        cmocka_unit_test(test_memory_that_was_told_of),
         cmocka_unit_test(test_memory_that_is_not_there),
         cmocka_unit_test(test_limits_grow_with_the_files),
         cmocka_unit_test(test_folding_has_its_own),

@@ -679,7 +679,7 @@ def test_random_inputs():
 
 JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict, "precision": str, "products": dict,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
-               "steady_ms": dict, "peak_bytes": int, "cases": int, "agree": bool, "outputs": list, "nodes": list, "elsewhere": list,
+               "steady_ms": dict, "peak_bytes": int, "faults": int, "cases": int, "agree": bool, "outputs": list, "nodes": list, "elsewhere": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
                "runs_per_second": (float, int, type(None)), "profile": (dict, type(None)), "machine": (dict, type(None))}
 OUTPUT_FIELDS = {"name", "dtype", "shape", "max_abs", "max_rel", "agree", "count", "differing", "cosine", "rtol", "atol"}
@@ -1001,7 +1001,7 @@ def test_explain_text():
                  helper.make_node("TopK", ["y", "k"], ["v", "i"], name="best"),
                  helper.make_node("Cast", ["v"], ["d"], name="widen", to=TensorProto.DOUBLE),
                  helper.make_node("Erf", ["d"], ["z"], name="wide error")]
-        model = save(make_model(nodes, [value("x", ["n", 300])], [value("z", None), value("i", None)],
+        model = save(make_model(nodes, [value("x", ["n", 300])], [value("z", None, TensorProto.DOUBLE), value("i", None, TensorProto.INT64)],
                                 [numpy_helper.from_array(np.array([3]), "k")]), c.path("m.onnx"))
         done = run(RUN, model, "--no-vm", "--explain")
         expect(done.returncode == RAN, "--explain", done)
@@ -1291,7 +1291,7 @@ def test_places_are_looked_at_first():
 def test_no_compiler_is_said_once():
     """Where no compiler is, that is said in each start, once, and --explain says it too."""
     with Case() as c:
-        env = {"PATH": "/nonexistent", "CC": ""}
+        env = {"PATH": "/nonexistent", "CC": "", "XDG_CACHE_HOME": c.path("cache")}
         for more in ([], ["--no-cache"], ["--explain"], ["--no-cache", "--explain"], ["--bench", "--iterations", "2"],
                      ["--profile", "--iterations", "2"], ["--json", "--explain"]):
             done = run(RUN, c.model, *more, env=env)

@@ -121,8 +121,8 @@ def test_the_compilers_time_is_named():
     """One that takes too much of the processor is ended, and the message says what raises the limit."""
     with Case() as c:
         busy = compiler("while :; do :; done")
-        done = run(RUN, MODEL, "--data", DATA, "--no-cache", "--no-vm", "--limit-compiler-seconds", "0.5", env={"CC": busy})
-        expect(done.returncode != RAN and "--limit-compiler-seconds" in done.err, "a limit of half a second", done)
+        done = run(RUN, MODEL, "--data", DATA, "--no-cache", "--no-vm", "--limit-cc-seconds", "0.5", env={"CC": busy})
+        expect(done.returncode != RAN and "--limit-cc-seconds" in done.err, "a limit of half a second", done)
 
 
 if __name__ == "__main__":

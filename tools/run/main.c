@@ -588,7 +588,7 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     uir_status status = uir_model_wait(model);
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
     if (status == UIR_STATUS_OK || caught_signal) return;
-    if (status != UIR_STATUS_CANCELLED) {
+    if (status != UIR_STATUS_CANCELLED || *query_info(model).native_why) {
         warn_of_vm(context, model, options, 0);
         return;
     }
