@@ -3,7 +3,7 @@ the same when it learns them at another time.
 
   plain      as it is
   symbolic   every extent of every tensor input is a symbol, but the length of a list (integers or booleans of rank 1)
-  unsized    the length of each list, too
+  unsized    the length of each list, too; results keep their ranks, which some lists' lengths follow from
   lists      integer and boolean inputs of rank 0 and 1 (axes, starts, pads, sizes ..) are constants
   constant   every input is a constant: the whole model folds
   inputs     every constant (initializers, Constant nodes of the main graph) is an input, with symbols for extents
@@ -126,8 +126,11 @@ def write(variant, folder):
     if inputs is None:
         return
     for value in model.graph.output:
-        if tensor_type(value) is not None:
+        if tensor_type(value) is not None and variant != "unsized":
             value.type.tensor_type.ClearField("shape")
+        elif tensor_type(value) is not None:
+            for dim in value.type.tensor_type.shape.dim:
+                dim.Clear()
     target = os.path.join(OUT, variant, "node", os.path.basename(folder))
     data = os.path.join(target, "test_data_set_0")
     os.makedirs(data)
