@@ -211,7 +211,12 @@ def test_static(tree):
         flags = tree.flags(library, "--static")
         archive = os.path.join(tree.library, f"lib{library}.a")
         rest = [f for f in flags if f != "-l" + library]
-        for way in ([archive, *rest], ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *rest], ["-static", archive, *rest]):
+        # One of libtiff's codecs is C++, which only a program without any shared library must name.
+        runtime = ["-lstdc++"] if "-lLerc" in flags else []
+        ways = [[archive, *rest], ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *rest]]
+        if not runtime or os.path.isabs(run("cc", "-print-file-name=libstdc++.a").strip()):
+            ways.append(["-static", archive, *rest, *runtime])
+        for way in ways:
             program = tree.path("static")
             run("cc", "-std=c11", *WARNINGS, "-I", tree.kept.name, source, "-o", program, *way)
             assert "libuir" not in subprocess.run(["ldd", program], capture_output=True, text=True).stdout
