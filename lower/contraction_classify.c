@@ -26,7 +26,7 @@ typedef struct classifier {
     uint32_t block, init, update, finish; /* statements; NONE */
     uint32_t tensor;                      /* of the sums */
     uint32_t reduced;                     /* iteration variables */
-    uint32_t deep;                        /* of these, those of more than one step: both factors must have them */
+    uint32_t deep;                        /* of these, those of more than one step */
     bool said;                            /* to be a contraction */
     uint32_t most;                        /* expressions that the function may have */
     term terms[MOST_TERMS];
@@ -205,11 +205,12 @@ static bool has_columns(const classifier *c, uint32_t terms) {
     return false;
 }
 
-/* A factor that is the same along a summed axis has no tiles of that depth: its image's or its weights' own loops give
- * them to a convolution, nothing does to a product of matrices. */
+/* Of some summed axis tiles of depth are made, which both factors have. One that a single factor has is walked around
+ * them; one that neither has nothing walks. The image's or the weights' own loops give a convolution's depth. */
 static bool sums_both(const classifier *c, parting p) {
-    return uir_loop_is_used_as(c->f, c->block, UIR_LOOP_USE_CONVOLUTION) ||
-           !(c->deep & ~(iters_of(c, p.first) & iters_of(c, p.second)));
+    uint32_t first = iters_of(c, p.first) & c->deep, second = iters_of(c, p.second) & c->deep;
+    return uir_loop_is_used_as(c->f, c->block, UIR_LOOP_USE_CONVOLUTION) || !c->deep ||
+           ((first & second) && (first | second) == c->deep);
 }
 
 /* Rows, columns and depth: some axis that the first factor alone has, one of the second alone, one that is summed. A
