@@ -120,8 +120,18 @@ VARIANTS = {"plain": make_plain, "symbolic": make_symbolic, "unsized": make_unsi
             "inputs": make_inputs}
 
 
+def drop_overridden(model, folder):
+    """A default that the data set gives another value of is an input like others."""
+    given = {value.name for number, value in enumerate(model.graph.input)
+             if os.path.exists(os.path.join(folder, "test_data_set_0", f"input_{number}.pb"))}
+    stay = [t for t in model.graph.initializer if t.name not in given]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(stay)
+
+
 def write(variant, folder):
     model = onnx.load(os.path.join(folder, "model.onnx"))
+    drop_overridden(model, folder)
     inputs = VARIANTS[variant](model, folder)
     if inputs is None:
         return
