@@ -377,20 +377,34 @@ static uir_status warn_without_compiler(uir_call *call, uir_model *model) {
     return status;
 }
 
-/* Compiles beside the runs, or now. Without a compiler the sources are kept for a start that has one. */
-static uir_status start_compiler(uir_call *call, uir_model *model, bool waits, uir_progress progress) {
+static uir_status start_thread(uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     UIR_TRY(limit_time(model, code));
-    if (!waits) UIR_TRY(warn_without_compiler(call, model));
     if (pthread_create(&code->thread, NULL, run_compiler, model) != 0) return UIR_STATUS_OUT_OF_MEMORY;
     code->started = true;
-    return waits ? join_compiler(call, code, progress) : UIR_STATUS_OK;
+    return UIR_STATUS_OK;
+}
+
+/* Memory that the compiler does not get is no failure of the load. Without a compiler the sources are kept for a start
+ * that has one. */
+uir_status uir_model_code_begin(uir_model *model) {
+    const uir_model_code *code = uir_model_get_source(model)->code;
+    return code && code->wanted ? start_thread(model) : UIR_STATUS_OK;
+}
+
+/* Now, or beside the runs, once the load has ended. */
+static uir_status compile_kernels(uir_call *call, uir_model *model, bool waits, uir_progress progress) {
+    uir_model_code *code = uir_model_get_source(model)->code;
+    code->wanted = !waits;
+    if (!waits) return warn_without_compiler(call, model);
+    UIR_TRY(start_thread(model));
+    return join_compiler(call, code, progress);
 }
 
 uir_status uir_model_code_resume(uir_call *call, uir_model *model, const uir_model_options *options,
                                  uir_progress progress) {
     double start = uir_api_now_ms();
-    UIR_TRY(start_compiler(call, model, options->wait, progress));
+    UIR_TRY(compile_kernels(call, model, options->wait, progress));
     if (options->wait) model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;
 }
@@ -424,7 +438,7 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
                               "there is no source: the model has no native code here");
     if (native && model->info.kernel_count) {
         code->variant = compile->cpu.variant;
-        UIR_TRY(start_compiler(call, model, waits, uir_progress_part(progress, packaged, 1)));
+        UIR_TRY(compile_kernels(call, model, waits, uir_progress_part(progress, packaged, 1)));
     }
     model->info.compile_ms += uir_api_now_ms() - start;
     return UIR_STATUS_OK;

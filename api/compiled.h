@@ -31,6 +31,7 @@ typedef struct uir_model_code {
     uir_model_cached cached;
     uir_cpu_variant variant; /* of the native code */
     pthread_t thread;
+    bool wanted;           /* beside the runs, which the end of the load starts */
     pthread_mutex_t mutex; /* guards what follows */
     bool started, joined, done;
     const char *dump_source, *source; /* of the options; during the load alone */
@@ -80,6 +81,8 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
 /* Goes on with native code of a package out of the cache, from the sources that came with it. */
 uir_status uir_model_code_resume(uir_call *call, uir_model *model, const uir_model_options *options,
                                  uir_progress progress);
+/* What the load left to be compiled beside the runs: behind the end of its operation. */
+uir_status uir_model_code_begin(uir_model *model);
 void uir_model_code_destroy(uir_model *model);
 uir_status uir_model_code_wait(uir_call *call, uir_model *model);
 uint32_t uir_model_code_count(const uir_model *model);

@@ -441,6 +441,7 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     source->no_map = taken.no_map;
     if (status == UIR_STATUS_OK) status = uir_model_create(&call, &compiled_model, taken.limits, out_model);
     if (status == UIR_STATUS_OK) status = load_within(&call, *out_model, source, &taken);
+    if (status == UIR_STATUS_OK) status = uir_model_code_begin(*out_model);
     if (status != UIR_STATUS_OK) {
         uir_model_destroy(*out_model);
         *out_model = NULL;

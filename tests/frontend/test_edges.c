@@ -308,7 +308,7 @@ static void outputs_are_as_declared(void **state) {
     put_message(&graph, GRAPH_NODE, make_node("Relu", "m", "x", "z"));
     put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, "2,3,4,5,6"));
     put_message(&graph, GRAPH_OUTPUT, make_value("x", UIR_DTYPE_I64, "9"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F16, NULL));
+    put_message(&graph, GRAPH_OUTPUT, make_value("z", UIR_DTYPE_F16, ""));
     loaded l;
     load_model(&l, make_model(graph), NULL);
     assert_int_equal(l.status, UIR_STATUS_OK);
