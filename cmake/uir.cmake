@@ -120,7 +120,8 @@ endfunction()
 
 # uir_add_test(NAME SOURCES file... LIBRARIES library... [LABELS label...] [ARGUMENTS arg...] [DEFINITIONS macro...])
 # A cmocka program registered with ctest, run in the source tree's root. Of the labels, `long` keeps it for
-# `script/test --long`, and `threads` has it built (by the target uir_threads_tests) and run under the thread sanitizer too.
+# `script/test --long`, `default` from `--fast`, `release-only` from the sanitizers, and `threads` has it built (by the
+# target uir_threads_tests) and run under the thread sanitizer too.
 function(uir_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS;ARGUMENTS;DEFINITIONS")
   add_executable(${name} ${arg_SOURCES})
