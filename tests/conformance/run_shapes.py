@@ -143,6 +143,9 @@ def resize_case(r):
                 raise LeftOut("an extent by a scale: the reference floors the product in f64, onnx's inference in f32")
             if int(np.floor(shape[a] * s)) == 0:
                 raise LeftOut("an extent by a scale is 0")
+    if transform == "tf_crop_and_resize" and sizes is not None and any(
+            roi[i + len(axes)] == 1 and size / shape[a] * shape[a] < size for i, (a, size) in enumerate(zip(axes, sizes.tolist()))):
+        raise LeftOut("a crop up to the last element: the reference's rounded scale puts it outside")
     weighs = mode == "cubic" or "antialias" in attributes or "exclude_outside" in attributes
     if transform == "pytorch_half_pixel" and (weighs or scales is not None):
         lengths = [sizes[i] if scales is None else int(shape[a] * scales[i]) for i, a in enumerate(axes)]
