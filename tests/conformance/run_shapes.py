@@ -151,13 +151,15 @@ def resize_case(r):
         lengths = [sizes[i] if scales is None else int(shape[a] * scales[i]) for i, a in enumerate(axes)]
         if 1 in lengths or policy != "stretch":
             raise LeftOut("pytorch_half_pixel of one element: 0 by the standard's text, -0.5 in the reference")
-    if "antialias" in attributes and (sizes is not None or transform == "half_pixel_symmetric"):
+    if mode != "nearest" and (sizes is not None or transform == "half_pixel_symmetric") and transform != "tf_crop_and_resize":
         for i, a in enumerate(axes):
             s = fractions.Fraction(float(scales[i])) if sizes is None else fractions.Fraction(int(sizes[i]), shape[a])
             size = (shape[a] * s).__floor__()
-            at = [position(transform, y, shape[a], size, s, shape[a] * s) for y in range(size)]
-            if any(abs(p - round(p)) < 1e-9 for p in at):
-                raise LeftOut("antialias beside a whole position: the reference takes taps by one that it rounds twice")
+            for y in range(size):
+                whole = position(transform, y, shape[a], size, s, shape[a] * s)
+                rounded = position(transform, y, shape[a], size, float(s), shape[a] * float(s))
+                if abs(whole - round(whole)) < 1e-9 and ("antialias" in attributes or rounded != round(whole)):
+                    raise LeftOut("weights at a whole position: the reference takes taps by one that it rounds twice")
     case = Case("Resize", [x, roi, scales, sizes], {1, 2, 3}, attributes)
     if mode != "nearest" or transform == "tf_crop_and_resize":
         return case
