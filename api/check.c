@@ -1,5 +1,5 @@
 /* The compile checked stage by stage: the public face of compile/check. */
-#include "api/compiled.h"
+#include "api/internal.h"
 #include "compile/check.h"
 
 static void forward(void *user, const uir_check_report *report) {

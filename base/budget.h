@@ -5,8 +5,8 @@
  * its work, so that no function has a parameter for it. What runs long between two allocations calls uir_arena_spend.
  *
  * The first limit that breaks, memory that the caller's allocator does not have, or a wish to stop, is what the
- * operation ends with, whatever a stage makes of it: from then on the allocator gives
- * nothing, so that every stage comes back with OUT_OF_MEMORY or CANCELLED, and uir_budget_end says what it was. */
+ * operation ends with, whatever a stage makes of it: from then on the allocator gives nothing, so that every stage comes
+ * back with OUT_OF_MEMORY or CANCELLED, and uir_budget_end says what it was. */
 #ifndef UIR_BASE_BUDGET_H
 #define UIR_BASE_BUDGET_H
 
@@ -62,7 +62,7 @@ uir_status uir_budget_tell(uir_budget *budget, const char *what, uir_status stat
                            const struct uir_location *location);
 /* Its end; the limit on memory holds on. CANCELLED where it was to stop, LIMIT where one broke, with one message in
  * place of all others: which limit, what asked for more, and how it is raised; likewise OUT_OF_MEMORY where there was
- * none. Else `status`. */
+ * none, unless a message says already what it was for. Else `status`. */
 uir_status uir_budget_end(uir_budget *budget, uir_status status, struct uir_diagnostics *diagnostics);
 
 /* `budget` may be NULL in all of these. */

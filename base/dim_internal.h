@@ -2,7 +2,8 @@
  *
  * An expression is interned in canonical form: a polynomial whose atoms are symbols and the other node kinds. The
  * files: dim.c (context, nodes), dim_polynomial.c (arithmetic on canonical sums), dim_build.c (builders), dim_bounds.c
- * (intervals, divisibility), dim_prove.c (comparison), dim_trial.c (trial points before it), dim_evaluate.c (evaluation, substitution), dim_text.c. */
+ * (intervals, divisibility), dim_prove.c (comparison), dim_trial.c (trial points before it), dim_evaluate.c (evaluation,
+ * substitution), dim_text.c. */
 #ifndef UIR_BASE_DIM_INTERNAL_H
 #define UIR_BASE_DIM_INTERNAL_H
 

@@ -20,6 +20,19 @@ const char *uir_file_refuse_place(const char *path) {
     return access(place, W_OK | X_OK) == 0 ? NULL : uir_file_explain(errno);
 }
 
+bool uir_file_write_all(int descriptor, const void *data, size_t size) {
+    const char *bytes = data;
+    while (size) {
+        ssize_t written = write(descriptor, bytes, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written == 0) errno = EIO;
+        if (written <= 0) return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
 const char *uir_file_explain(int number) {
     switch (number) {
     case ENOENT:

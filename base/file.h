@@ -31,6 +31,9 @@ bool uir_file_is_unchanged(const uir_file *file, int descriptor);
  * before work whose result is to lie there. */
 const char *uir_file_refuse_place(const char *path);
 
+/* Writes all of it at the descriptor's place; false, and errno says why, where that cannot be. */
+bool uir_file_write_all(int descriptor, const void *data, size_t size);
+
 /* What an errno value means, without strerror's locale and static buffer. */
 const char *uir_file_explain(int number);
 

@@ -1,9 +1,9 @@
 /* Large tensors whose elements lie in a file without a name, so that what is not read need not stay in memory. */
 #define _GNU_SOURCE
 #include "base/budget.h"
+#include "base/file.h"
 #include "base/tensor.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +21,6 @@ static int open_nameless(void) {
     return file;
 }
 
-/* Written, so that a full disk is told here; a page of a map would only fail when it is touched. */
-static bool write_all(int file, const void *data, size_t size) {
-    const char *bytes = data;
-    for (size_t done = 0; done < size;) {
-        size_t part = size - done < (size_t)1 << 30 ? size - done : (size_t)1 << 30;
-        ssize_t wrote = write(file, bytes + done, part);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) return false;
-        done += (size_t)wrote;
-    }
-    return true;
-}
-
 bool uir_tensor_move_to_file(uir_tensor *tensor) {
     uir_budget *budget = uir_budget_of(tensor->allocator);
     uint64_t left = uir_budget_get_left(budget);
@@ -42,7 +29,8 @@ bool uir_tensor_move_to_file(uir_tensor *tensor) {
     if (tensor->references != 1 || left / 2 < size) return false; /* for a moment it counts twice */
     int file = open_nameless();
     if (file < 0) return false;
-    void *map = write_all(file, tensor->data, size) && uir_budget_map(budget, size)
+    /* Written, so that a full disk is told here; a page of a map would only fail when it is touched. */
+    void *map = uir_file_write_all(file, tensor->data, size) && uir_budget_map(budget, size)
                     ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
                     : NULL;
     if (map == MAP_FAILED) uir_budget_unmap(budget, size);

@@ -117,7 +117,8 @@ static bool fits_f32(uir_rule_context *context, uir_value_id value) {
     return true;
 }
 
-/* In which dtype a power is computed: one that has every base and exponent. Integers wrap, so that i64 (u64) gives the low bits of any narrower integer power. */
+/* In which dtype a power is computed: one that has every base and exponent. Integers wrap, so that i64 (u64) gives the
+ * low bits of any narrower integer power. */
 static uir_dtype power_dtype(uir_rule_context *context, uir_dtype base, uir_dtype other, uir_value_id exponent) {
     if (base == other) return base;
     if (uir_dtype_is_integer(base)) {

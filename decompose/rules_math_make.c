@@ -91,11 +91,6 @@ uir_status uir_rule_constant_of_shape(uir_rule_context *context) {
 
 /* ---- ranges and masks ---- */
 
-/* Whether the scalar's number, or a dim that it is, is known. */
-static bool is_told(uir_rule_context *context, uir_value_id value) {
-    return uir_math_known(context, value);
-}
-
 /* The number of integers from start on, i64: as a dim where that can be told, which stays within 63 bits; else the
  * distance is a number of 64 bits. */
 static uir_value_id count_integers(uir_rule_context *context, uir_value_id start, uir_value_id limit,
@@ -103,7 +98,7 @@ static uir_value_id count_integers(uir_rule_context *context, uir_value_id start
     uir_builder *b = &context->builder;
     double known_step = 0;
     bool has_step = uir_rule_constant_number(context, step, &known_step);
-    if (has_step && is_told(context, start) && is_told(context, limit) &&
+    if (has_step && uir_math_known(context, start) && uir_math_known(context, limit) &&
         !(uir_rule_constant(context, start) && uir_rule_constant(context, limit))) {
         uir_value_id span = uir_build_binary(b, UIR_OP_SUB, limit, start);
         if (known_step == 1) return uir_math_with(context, UIR_OP_MAX, span, 0);

@@ -23,23 +23,13 @@ uir_status uir_io_open_file(const char *path, const uir_allocator *allocator, ui
 }
 
 uir_status uir_io_write_file(const char *path, const void *bytes, size_t size, uir_diagnostics *diagnostics) {
-    const char *data = bytes;
     uir_location place = {.file = path};
     int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0) {
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
                               "cannot write the file");
     }
-    bool good = true;
-    while (size && good) {
-        ssize_t written = write(descriptor, data, size);
-        if (written < 0 && errno == EINTR) continue;
-        good = written > 0;
-        if (good) {
-            data += written;
-            size -= (size_t)written;
-        }
-    }
+    bool good = uir_file_write_all(descriptor, bytes, size);
     good = close(descriptor) == 0 && good;
     return good ? UIR_STATUS_OK
                 : uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the disk full?",

@@ -254,7 +254,8 @@ const uir_dim *uir_build_value_as_dims(uir_builder *builder, uir_value_id a, int
         return NULL;
     }
     if (type->rank && (!uir_dim_is_const(module->dims, type->dims[0], &count) || count > UINT16_MAX)) {
-        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "how many sizes there are is only known when the model runs; declare the list's length");
+        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED,
+                         "how many sizes there are is only known when the model runs; declare the list's length");
         return NULL;
     }
     uir_dim *dims = uir_arena_allocate_array(&module->arena, (size_t)count + 1, sizeof *dims);

@@ -1,5 +1,5 @@
-/* One instruction of the iGraph's interpreter, element by element. The scalar functions here and in kernel_math*.inc are
- * the definition of every instruction's arithmetic. */
+/* One instruction of the iGraph's interpreter, element by element. The scalar functions here and in kernel_math*.inc
+ * are the definition of every instruction's arithmetic. */
 #include "ir/igraph_machine.h"
 #include "ir/kernel_math.h"
 
@@ -125,9 +125,24 @@ static bool float_binary(uir_iop_code code, bool is_double, double a, double b, 
     case UIR_IOP_MAXNUM:
         *out = b > a || isnan(a) ? b : a;
         return true;
-    case UIR_IOP_POW:
-        *out = is_double ? uir_math_pow_f64(a, b) : (double)uir_math_pow(x, y);
+    default:
+        break;
+    }
+    switch (is_double ? UIR_IOP_COUNT : (int)code) {
+#define UIR_KERNEL_MATH_BINARY(constant, name, ulp)                                                                    \
+    case UIR_IOP_##constant:                                                                                           \
+        *out = (double)uir_math_##name(x, y);                                                                          \
         return true;
+#include "ir/kernel_math.def"
+    default:
+        break;
+    }
+    switch (is_double ? (int)code : UIR_IOP_COUNT) {
+#define UIR_KERNEL_MATH_BINARY_F64(constant, name, ulp)                                                                \
+    case UIR_IOP_##constant:                                                                                           \
+        *out = uir_math_##name##_f64(a, b);                                                                            \
+        return true;
+#include "ir/kernel_math.def"
     default:
         return false;
     }

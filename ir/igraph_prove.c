@@ -11,23 +11,23 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_ROWS      112
-#define MAX_COLUMNS   280
-#define MAX_BASE      90
-#define MAX_ENTRIES   6000
-#define MAX_VARIABLES 64
-#define MAX_ASSUMED   256 /* that are looked at */
-#define MAX_PIVOTS    260
-#define MAX_SPLITS    4
-#define MAX_SCALE     (1 << 24)
-#define ROW_TABLE     512
-#define MEMO_SIZE     (1u << 14)
-#define EFFORT_LIMIT  UINT64_C(1500000000)
+#define MAX_ROWS       112
+#define MAX_COLUMNS    280
+#define MAX_BASE       90
+#define MAX_ENTRIES    6000
+#define MAX_VARIABLES  64
+#define MAX_ASSUMED    256 /* that are looked at */
+#define MAX_PIVOTS     260
+#define MAX_SPLITS     4
+#define MAX_SCALE      (1 << 24)
+#define ROW_TABLE      512
+#define MEMO_SIZE      (1u << 14)
+#define EFFORT_LIMIT   UINT64_C(1500000000)
 #define THOROUGH_LIMIT UINT64_C(400000000)
-#define MEMORY_LIMIT  ((size_t)256 << 20)
-#define EFFORT_STEP   64 /* of a step of work */
-#define TOLERANCE     1e-9
-#define ROUNDING      2e-10 /* of a weight, which many roundings made; what it is taken for is checked exactly */
+#define MEMORY_LIMIT   ((size_t)256 << 20)
+#define EFFORT_STEP    64 /* of a step of work */
+#define TOLERANCE      1e-9
+#define ROUNDING       2e-10 /* of a weight, which many roundings made; what it is taken for is checked exactly */
 
 __extension__ typedef __int128 wide;
 
@@ -660,7 +660,8 @@ static bool find_split(uir_terms *t, uir_term *out_one, uir_term *out_other) {
 
 void uir_term_spend(uir_terms *t, uint64_t effort) {
     t->effort += effort;
-    if (t->effort > (t->thorough ? THOROUGH_LIMIT : EFFORT_LIMIT) || t->arena->used > MEMORY_LIMIT) t->exhausted = true;
+    uint64_t limit = t->thorough ? THOROUGH_LIMIT : EFFORT_LIMIT;
+    if (t->effort > limit || t->arena->used > MEMORY_LIMIT) t->exhausted = true;
     uint64_t steps = (t->effort - t->told) / EFFORT_STEP;
     t->told += steps * EFFORT_STEP;
     if (uir_arena_spend(t->arena, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX) != UIR_STATUS_OK)
@@ -761,7 +762,8 @@ bool uir_term_prove_unreachable(uir_terms *t) {
         t->assumptions.data[goal] = one;
         t->assumptions.data[t->assumptions.count++] = last;
         for (uint32_t i = 0; i < goal && i < MAX_ASSUMED; i++)
-            reached[i] = reached[i] || touches_deep(t, t->room, t->assumptions.data[i]);
+            reached[i] = reached[i] || touches(t, t->room, t->assumptions.data[i]) ||
+                         (t->thorough && touches_deep(t, t->room, t->assumptions.data[i]));
     }
     return proved;
 }

@@ -2,7 +2,8 @@
  *
  * In: sections, in memory or as they are made. Out: their bytes, and from bytes the sections again, checked. Header:
  * UIR_PACKAGE_MAGIC, u32 version, u32 section count, u64 size of the whole, u32 version of the uir that made it, u32
- * zero, u64 hash of all that precedes and of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64 hash. Between sections are zeros. */
+ * zero, u64 hash of all that precedes and of the table; then per section: u32 kind, u32 index, u64 offset, u64 size, u64
+ * hash. Between sections are zeros. */
 #ifndef UIR_PACKAGE_PACKAGE_H
 #define UIR_PACKAGE_PACKAGE_H
 
@@ -65,7 +66,7 @@ uir_status uir_package_writer_end(uir_package_writer *writer); /* the header, on
 
 /* Appends a whole package made of the sections (kind, index, data and size are read). */
 uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes);
-/* "0.1.0" of the uir that made it, of the bytes of a package that were read, or of one of a later version; "an older
+/* "uir 0.1.0", which made it, of the bytes of a package that were read, or of one of a later version; "an older
  * uir" where it does not say. */
 const char *uir_package_describe_maker(const void *bytes, char *buffer, size_t capacity);
 /* Checks the header, the table, what lies between sections and the hash of every section but the weights, whose parts

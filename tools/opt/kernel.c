@@ -188,8 +188,7 @@ static uir_status fill_buffer(run_state *s, uir_context *context, buffer *b, uin
     }
     if (status == UIR_STATUS_OK && b->row_bytes) memcpy(b->row_major, uir_value_get_data(value), b->row_bytes);
     if (status == UIR_STATUS_OK) status = uir_igraph_pack(s->igraph, b->pointer, s->values, b->row_major, b->packed);
-    for (size_t i = 0; i < uir_context_message_count(context); i++)
-        opt_report_text(uir_context_get_message_text(context, i));
+    opt_report_context(context);
     uir_value_destroy(value);
     return status;
 }
@@ -291,8 +290,7 @@ static uir_status show_outputs(run_state *s, uir_context *context) {
         if (status == UIR_STATUS_OK) status = uir_value_save_file(context, value, path, p->name);
         uir_value_destroy(value);
         if (status != UIR_STATUS_OK) {
-            for (size_t m = 0; m < uir_context_message_count(context); m++)
-                opt_report_text(uir_context_get_message_text(context, m));
+            opt_report_context(context);
             return status;
         }
     }

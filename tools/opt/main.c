@@ -28,7 +28,7 @@ static void on_signal(int number) {
 static uir_status check_output(const opt_options *options) {
     const char *refusal = options->output ? uir_file_refuse_place(options->output) : NULL;
     if (!refusal) return UIR_STATUS_OK;
-    print_safely(stderr, "uir-opt: error: cannot write '%s': %s\n", options->output, refusal);
+    complain(NULL, "cannot write '%s': %s", options->output, refusal);
     return UIR_STATUS_IO_FAILED;
 }
 

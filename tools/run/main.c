@@ -547,19 +547,15 @@ static void advise_trust(const uir_model *model, const run_options *options) {
 
 enum { WAITED_MS = 50 }; /* loading from the cache takes less */
 
-/* `before`: messages that were there before the compile was waited for. Where the load has said it, it is not said
- * again. */
-static void warn_of_vm(uir_context *context, const uir_model *model, const run_options *options, size_t before) {
-    const char *why = uir_context_message_count(context) > before ? uir_context_get_message_text(context, before) : "";
-    if (*query_info(model).native_why) {
-        if (before == 0) uir_context_clear_messages(context);
-        return;
-    }
-    progress_hide();
-    if (!options->quiet)
+/* By the first of the context's messages, which are forgotten. Where the load has said it, it is not said again. */
+static void warn_of_vm(uir_context *context, const uir_model *model, const run_options *options) {
+    const char *why = uir_context_message_count(context) ? uir_context_get_message_text(context, 0) : "";
+    bool said = *query_info(model).native_why != 0;
+    if (!said) progress_hide();
+    if (!said && !options->quiet)
         fprintf(stderr,
                 PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled and loaded: %s\n", why);
-    if (before == 0) uir_context_clear_messages(context);
+    uir_context_clear_messages(context);
 }
 
 /* What is measured is what all later runs will be. Returns how long the kernels were waited for, here or by the load
@@ -568,9 +564,8 @@ static double wait_for_kernels(uir_context *context, uir_model *model, const run
     uir_model_info info = query_info(model);
     if (!options->bench && !options->profile && !options->no_vm) return 0;
     report_messages(context, options->quiet);
-    size_t before = 0;
     progress_set("compiling the kernels, which are waited for");
-    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, model, options, before);
+    if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, model, options);
     progress_hide();
     double waited = now_ms() - start - info.load_ms - info.compile_ms;
     return info.compiled_kernels < query_info(model).compiled_kernels || waited > WAITED_MS ? waited : 0;
@@ -589,7 +584,7 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
     if (status == UIR_STATUS_OK || caught_signal) return;
     if (status != UIR_STATUS_CANCELLED || *query_info(model).native_why) {
-        warn_of_vm(context, model, options, 0);
+        warn_of_vm(context, model, options);
         return;
     }
     progress_hide();

@@ -72,9 +72,8 @@ void keep_error(const char *text) {
     keep(text, length, hint ? hint + sizeof middle - 1 : "");
 }
 
-static void say(const char *what, const char *hint, const char *format, va_list arguments) {
-    char raw[2048], safe[4096];
-    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
+static void say(const char *what, const char *hint, const char *raw) {
+    char safe[4096];
     fprintf(stderr, PROGRAM ": %s: %s\n", what, printable(raw, safe, sizeof safe));
     if (hint) fprintf(stderr, "  %s\n", printable(hint, safe, sizeof safe));
 }
@@ -94,20 +93,20 @@ int print_safely(FILE *stream, const char *format, ...) {
 }
 
 void complain(const char *hint, const char *format, ...) {
-    va_list arguments;
     char raw[2048];
+    va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
     va_end(arguments);
     keep(raw, strlen(raw), hint ? hint : "");
-    va_start(arguments, format);
-    say("error", hint, format, arguments);
-    va_end(arguments);
+    say("error", hint, raw);
 }
 
 void remark(const char *hint, const char *format, ...) {
+    char raw[2048];
     va_list arguments;
     va_start(arguments, format);
-    say("note", hint, format, arguments);
+    if (vsnprintf(raw, sizeof raw, format, arguments) < 0) raw[0] = 0;
     va_end(arguments);
+    say("note", hint, raw);
 }

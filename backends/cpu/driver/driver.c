@@ -4,6 +4,7 @@
 #include "backends/cpu/driver/driver.h"
 
 #include "backends/cpu/target/mark.h"
+#include "base/file.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -91,17 +92,6 @@ static uint32_t rank(const char *isa) {
 }
 
 /* ---- loading ---- */
-static bool write_all(int descriptor, const char *bytes, size_t size) {
-    while (size) {
-        ssize_t written = write(descriptor, bytes, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 /* Not another file that has the number by now. */
 static void close_own(const uir_driver_module *module) {
     struct stat about;
@@ -193,7 +183,7 @@ static uir_status open_object(uir_driver_module *module, const uir_driver_image 
     if (module->descriptor < 0 || fstat(module->descriptor, &about) != 0) return explain_no_file(diagnostics);
     module->device = about.st_dev;
     module->inode = about.st_ino;
-    if (!write_all(module->descriptor, image->bytes, image->size))
+    if (!uir_file_write_all(module->descriptor, image->bytes, image->size))
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                          "native code cannot be loaded: there is no room for its %zu bytes in memory: %s", image->size,
                          strerror(errno));

@@ -2,6 +2,7 @@
 #include "backends/cpu/target/compile.h"
 #include "backends/cpu/target/build.h"
 #include "backends/cpu/target/jobs.h"
+#include "base/file.h"
 #include "cache/digest.h"
 
 #include <dirent.h>
@@ -104,16 +105,7 @@ uir_status uir_cpu_check_compiler(const uir_cpu_compile_options *options, uir_di
 
 uir_status uir_cpu_write_file(const char *path, const char *data, size_t length, uir_diagnostics *diagnostics) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    size_t done = 0;
-    int error = fd < 0 ? errno : 0;
-    while (!error && done < length) {
-        ssize_t wrote = write(fd, data + done, length - done);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0)
-            error = wrote < 0 ? errno : EIO;
-        else
-            done += (size_t)wrote;
-    }
+    int error = fd < 0 || !uir_file_write_all(fd, data, length) ? errno : 0;
     if (fd >= 0 && close(fd) != 0 && !error) error = errno;
     if (error) return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", path, strerror(error));
     return UIR_STATUS_OK;
