@@ -135,11 +135,12 @@ static inline float fmod_f32(float a, float b) {
 static inline double fmod_f64(double a, double b) {
     return fmod(a, b);
 }
+/* 1^y and x^0 are 1 for a signalling NaN too, of which a library makes a NaN. */
 static inline float pow_f32(float a, float b) {
-    return powf(a, b);
+    return a == 1 || b == 0 ? 1 : powf(a, b);
 }
 static inline double pow_f64(double a, double b) {
-    return pow(a, b);
+    return a == 1 || b == 0 ? 1 : pow(a, b);
 }
 
 #define U(x) ((uint64_t)(x))

@@ -1,5 +1,6 @@
 /* Constant folding: nodes whose operands are all constant are run now. A broadcast of a constant stays as it is
- * (reading one number is cheaper than reading many copies) but counts as a constant for what reads it.
+ * (reading one number is cheaper than reading many copies) but counts as a constant for what reads it, and so does a
+ * broadcast that is reshaped or transposed.
  *
  * A constant that is much larger than what it came from (a scalar broadcast to a feature map) is not made: it would
  * cost memory and reading it costs more than making it.
@@ -11,10 +12,10 @@
 
 #include <string.h>
 
-#define SMALL_BYTES (64u << 10)  /* results up to this size are always made */
-#define MOST_GROWTH 4            /* larger ones may be this many times their operands: i8 weights made f32 */
-#define FILE_BYTES  (4u << 20)   /* from this size on they lie in a file, and need not stay in memory */
-#define MOST_BYTES  (256u << 20) /* and never more than this each */
+#define SMALL_BYTES    (64u << 10)  /* results up to this size are always made */
+#define MOST_GROWTH    4            /* larger ones may be this many times their operands: i8 weights made f32 */
+#define MOST_BYTES     (256u << 20) /* and never more than this each */
+#define MOST_MOVEMENTS 3            /* scales of blocks are broadcast, reshaped, and transposed with the weights */
 
 static bool result_bytes(const uir_module *module, const uir_node_info *node, uint64_t *out_bytes) {
     *out_bytes = 0;
@@ -80,15 +81,39 @@ static bool grows(const uir_module *module, const uir_node_info *node) {
            !uir_type_element_count(module, uir_value_type(module, node->outputs[0]), &to) || to > from;
 }
 
-/* The constant that a value is or is a broadcast of; NULL. */
+static bool only_moves(uir_op op) {
+    return op == UIR_OP_BROADCAST || op == UIR_OP_RESHAPE || op == UIR_OP_TRANSPOSE;
+}
+
+/* The constant that a value is, or of which it repeats the elements in a few movements; NULL. */
 static uir_tensor *origin_of(const uir_module *module, uir_value_id value) {
-    uir_tensor *own = uir_value_info_get(module, value)->constant;
-    const uir_node_info *node = own ? NULL : uir_value_made_by(module, value, UIR_OP_BROADCAST);
-    uint64_t bytes;
-    if (own) return own;
-    return node && uir_node_is_pure(module, node) && result_bytes(module, node, &bytes)
-               ? uir_value_info_get(module, node->inputs[0])->constant
-               : NULL;
+    for (uint32_t movements = 0; movements <= MOST_MOVEMENTS; movements++) {
+        const uir_value_info *info = uir_value_info_get(module, value);
+        uint64_t bytes;
+        if (info->constant || !info->producer.id) return info->constant;
+        const uir_node_info *node = uir_node_get(module, info->producer);
+        if (!only_moves(node->op) || !uir_node_is_pure(module, node) || !result_bytes(module, node, &bytes)) break;
+        value = node->inputs[0];
+    }
+    return NULL;
+}
+
+/* The elements of a value that has an origin, retained; NULL where the budget does not allow them. */
+static uir_status make_elements(uir_module *module, uir_pass_context *context, uir_value_id value,
+                                uir_tensor **out_tensor) {
+    const uir_value_info *info = uir_value_info_get(module, value);
+    uir_tensor *from = NULL;
+    if (info->constant) {
+        *out_tensor = info->constant;
+        uir_tensor_retain(info->constant);
+        return UIR_STATUS_OK;
+    }
+    UIR_TRY(make_elements(module, context, uir_node_get(module, info->producer)->inputs[0], &from));
+    if (!from) return UIR_STATUS_OK;
+    uir_status status =
+        uir_node_run_on_constants(module, module->allocator, info->producer, &from, context->scratch, out_tensor);
+    uir_tensor_release(from);
+    return status;
 }
 
 /* How values are read, by handle: as the second factor of a product or convolution, or otherwise. */
@@ -141,35 +166,32 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
     if (gives_nothing(module, node)) return make_nothing(module, node, outputs);
     if (node->op == UIR_OP_BROADCAST && grows(module, node)) return UIR_STATUS_OK;
     if (widens_weights(module, node, readers)) return UIR_STATUS_OK;
-    uir_tensor **inputs, **made;
+    uir_tensor **inputs;
     UIR_TRY_ALLOCATE(inputs, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *inputs));
-    UIR_TRY_ALLOCATE(made, uir_arena_allocate_array(context->scratch, node->input_count + 1u, sizeof *made));
     uint64_t bytes_in = 0;
     uir_status status = UIR_STATUS_OK;
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (!node->inputs[i].id) continue;
-        inputs[i] = origin_of(module, node->inputs[i]);
-        if (!inputs[i]) return UIR_STATUS_OK;
-        bytes_in += inputs[i]->byte_size;
+        const uir_tensor *origin = origin_of(module, node->inputs[i]);
+        if (!origin) return UIR_STATUS_OK;
+        bytes_in += origin->byte_size;
     }
     if (!worth_folding(module, node, bytes_in)) return UIR_STATUS_OK;
-    /* A factor per channel is many times smaller than the weights that it scales: its broadcast lives while they are
-     * made. */
-    for (uint32_t i = 0; i < node->input_count && status == UIR_STATUS_OK; i++) {
-        if (!node->inputs[i].id || uir_value_info_get(module, node->inputs[i])->constant) continue;
-        status =
-            uir_node_run_on_constants(module, module->allocator, uir_value_info_get(module, node->inputs[i])->producer,
-                                      &inputs[i], context->scratch, &made[i]);
-        inputs[i] = made[i];
+    /* Factors per channel or block are many times smaller than the weights that they scale: what repeats them lives
+     * while the weights are made. */
+    bool all = true;
+    for (uint32_t i = 0; i < node->input_count && all && status == UIR_STATUS_OK; i++) {
+        if (!node->inputs[i].id) continue;
+        status = make_elements(module, context, node->inputs[i], &inputs[i]);
+        all = inputs[i];
     }
-    if (status == UIR_STATUS_OK)
+    if (status == UIR_STATUS_OK && all)
         status = uir_node_run_on_constants(module, module->allocator, id, inputs, context->scratch, outputs);
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (!made[i]) uir_tensor_rest(inputs[i]);
-        uir_tensor_release(made[i]);
+        uir_tensor_rest(inputs[i]);
+        uir_tensor_release(inputs[i]);
     }
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (outputs[i] && outputs[i]->byte_size >= FILE_BYTES) (void)uir_tensor_move_to_file(outputs[i]);
+    for (uint32_t i = 0; i < node->output_count; i++) uir_put_aside(outputs[i]);
     return status;
 }
 

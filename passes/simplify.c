@@ -263,6 +263,7 @@ static uir_value_id cast_of_bytes(simplifier *s, const uir_tensor *constant) {
         if (s->builder->status == UIR_STATUS_OK) s->builder->status = status;
         return none;
     }
+    uir_put_aside(bytes);
     return uir_build_cast(s->builder, uir_build_constant(s->builder, bytes), result_type(s)->dtype);
 }
 

@@ -11,6 +11,12 @@ const uir_pass uir_cleanup_passes[] = {
 #undef UIR_PASS
 const size_t uir_cleanup_pass_count = sizeof uir_cleanup_passes / sizeof *uir_cleanup_passes;
 
+#define FILE_BYTES (4u << 20) /* a constant of this size lies in a file */
+
+void uir_put_aside(uir_tensor *constant) {
+    if (constant && constant->byte_size >= FILE_BYTES) (void)uir_tensor_move_to_file(constant);
+}
+
 uir_status uir_replacement_init(uir_replacement *replacement, uir_module *module, uir_arena *scratch) {
     replacement->module = module;
     replacement->count = module->values.count;

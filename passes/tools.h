@@ -41,6 +41,10 @@ uir_status uir_count_uses(const uir_module *module, uir_arena *scratch, uint32_t
 /* The value's maker when it is this primitive, else NULL. */
 const uir_node_info *uir_value_made_by(const uir_module *module, uir_value_id value, uir_op op);
 
+/* A constant that was made and that nobody reads for now: a large one lies in a file from here on, and need not stay in
+ * memory. NULL is fine. */
+void uir_put_aside(uir_tensor *constant);
+
 #define UIR_PASS(name, function, purpose) uir_status function(uir_module *module, uir_pass_context *context);
 #include "passes/cleanup.def"
 #undef UIR_PASS
