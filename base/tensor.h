@@ -37,6 +37,9 @@ void uir_tensor_release(uir_tensor *tensor); /* NULL is fine */
 /* Moves the elements to a file without a name, from where they are mapped: they count as memory, and the system can take
  * it while nobody reads them. False, and nothing is changed, where there is no room or more than one reference. */
 bool uir_tensor_move_to_file(uir_tensor *tensor);
+/* As uir_tensor_create, in such a file from the first. NULL, and nothing is wrong, where there is no room for it. */
+uir_status uir_tensor_create_in_file(const uir_allocator *allocator, uir_dtype dtype, uint32_t rank,
+                                     const int64_t *shape, uir_tensor **out_tensor);
 /* Nobody reads the elements for a while. Does nothing for those that are in no file; NULL is fine. */
 void uir_tensor_rest(const uir_tensor *tensor);
 void uir_tensor_unmap(uir_tensor *tensor); /* for uir_tensor_release */

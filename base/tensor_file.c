@@ -42,6 +42,33 @@ bool uir_tensor_move_to_file(uir_tensor *tensor) {
     return true;
 }
 
+uir_status uir_tensor_create_in_file(const uir_allocator *allocator, uir_dtype dtype, uint32_t rank,
+                                     const int64_t *shape, uir_tensor **out_tensor) {
+    uir_budget *budget = uir_budget_of(allocator);
+    uir_tensor *tensor;
+    void *map = MAP_FAILED;
+    *out_tensor = NULL;
+    UIR_TRY(uir_tensor_create_borrowed(allocator, dtype, rank, shape, NULL, &tensor));
+    size_t size = tensor->byte_size;
+    int file = size && size <= uir_budget_get_left(budget) ? open_nameless() : -1;
+    if (file >= 0) {
+        /* Room on the disk is taken here; else a page would fail when it is touched. */
+        if (!posix_fallocate(file, 0, (off_t)size) && uir_budget_map(budget, size)) {
+            map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            if (map == MAP_FAILED) uir_budget_unmap(budget, size);
+        }
+        close(file);
+    }
+    if (map == MAP_FAILED) {
+        uir_tensor_release(tensor);
+        return UIR_STATUS_OK;
+    }
+    tensor->data = map;
+    tensor->owned = tensor->mapped = true;
+    *out_tensor = tensor;
+    return UIR_STATUS_OK;
+}
+
 void uir_tensor_rest(const uir_tensor *tensor) {
     if (tensor && tensor->mapped) (void)madvise(tensor->data, tensor->byte_size, MADV_DONTNEED);
 }

@@ -58,14 +58,20 @@ static void count_work(const uir_module *module, const uir_node_info *node, uir_
     if (*out_work <= ALWAYS) *out_work = *out_bytes = 0;
 }
 
+bool uir_node_take_fold(const uir_module *module, const uir_allocator *allocator, uir_node_id id,
+                        uir_tensor *const *inputs) {
+    const uir_node_info *node = uir_node_get(module, id);
+    uint64_t work, bytes;
+    uir_budget_at(module->arena.budget, uir_string_text(&module->strings, node->name), uir_op_said_name(node->op));
+    count_work(module, node, inputs, &work, &bytes);
+    return uir_budget_take_fold(uir_budget_of(allocator), work, bytes);
+}
+
 uir_status uir_node_run_on_constants(const uir_module *module, const uir_allocator *allocator, uir_node_id id,
                                      uir_tensor *const *inputs, uir_arena *scratch, uir_tensor **out_outputs) {
     const uir_node_info *node = uir_node_get(module, id);
     uir_datum **operands, **results;
-    uint64_t work, bytes;
-    uir_budget_at(module->arena.budget, uir_string_text(&module->strings, node->name), uir_op_said_name(node->op));
-    count_work(module, node, inputs, &work, &bytes);
-    if (!uir_budget_take_fold(uir_budget_of(allocator), work, bytes)) return UIR_STATUS_OK;
+    if (!uir_node_take_fold(module, allocator, id, inputs)) return UIR_STATUS_OK;
     UIR_TRY_ALLOCATE(operands, uir_arena_allocate_array(scratch, node->input_count + 1u, sizeof *operands));
     UIR_TRY_ALLOCATE(results, uir_arena_allocate_array(scratch, node->output_count + 1u, sizeof *results));
     uir_status status = UIR_STATUS_OK;

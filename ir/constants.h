@@ -14,5 +14,13 @@ bool uir_type_element_count(const uir_module *module, const uir_type *type, uint
  * so). */
 uir_status uir_node_run_on_constants(const uir_module *module, const uir_allocator *allocator, uir_node_id node,
                                      uir_tensor *const *inputs, uir_arena *scratch, uir_tensor **out_outputs);
+/* The same for a large elementwise node or transpose of constants, of which an elementwise node may read one broadcast or
+ * transposed and each reshaped, by pieces: the result lies in a file. NULL, and nothing is wrong, where the node is no such
+ * one, or there is no room for a file. */
+uir_status uir_node_run_in_pieces(const uir_module *module, const uir_allocator *allocator, uir_node_id node,
+                                  uir_tensor **out_output);
+/* Takes of the allocator's budget what folding the node costs. False, and nothing is taken, where that is too much. */
+bool uir_node_take_fold(const uir_module *module, const uir_allocator *allocator, uir_node_id node,
+                        uir_tensor *const *inputs);
 
 #endif

@@ -76,11 +76,16 @@ uir_status uir_elements_open_result(uir_call *call, uir_tensor *tensor, bool fil
 uir_status uir_elements_close_result(uir_call *call, uir_tensor *tensor, uir_elements *elements);
 void uir_elements_close(uir_call *call, uir_elements *elements);
 
-/* Copies a box of `shape` between two strided layouts; strides in elements, 0 and negative allowed. */
+/* Copies a box of `shape` between two strided layouts; strides in elements, 0 and negative allowed. `call` NULL: on this
+ * thread. */
 void uir_copy_strided(uir_call *call, uint8_t *target, const int64_t *target_strides, const uint8_t *source,
                       const int64_t *source_strides, const int64_t *shape, uint32_t rank, size_t size);
 /* Row-major strides. */
 void uir_shape_strides(const int64_t *shape, uint32_t rank, int64_t *out_strides);
+/* With which strides a broadcast or transpose to `shape` reads an operand of `from`, which lies in row-major order. False
+ * for other nodes. */
+bool uir_movement_strides(const uir_module *module, const uir_node_info *node, const int64_t *from, uint32_t from_rank,
+                          const int64_t *shape, uint32_t rank, int64_t *out_strides);
 
 /* A tensor's elements as another dtype: borrowed when it is that dtype already, else converted into `*out_temporary`,
  * which uir_call_release_array releases. */

@@ -212,5 +212,9 @@ void uir_copy_strided(uir_call *call, uint8_t *target, const int64_t *target_str
     for (uint32_t d = 0; d < n; d++) box.rows *= box.shape[d];
     box.rows_per_job = 1 + 65536 / box.count;
     uint64_t jobs = (uint64_t)((box.rows + box.rows_per_job - 1) / box.rows_per_job);
-    uir_call_parallel(call, jobs, (uint64_t)box.rows * (uint64_t)box.count, copy_rows, &box);
+    if (call) {
+        uir_call_parallel(call, jobs, (uint64_t)box.rows * (uint64_t)box.count, copy_rows, &box);
+        return;
+    }
+    for (uint64_t job = 0; job < jobs; job++) copy_rows(&box, job, 0);
 }

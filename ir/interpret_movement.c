@@ -40,20 +40,49 @@ static uir_status copy_view(uir_call *call, uint32_t rank, const int64_t *shape,
     return close_movement(call, &m);
 }
 
+/* Extents that broadcast to those of `shape`, from the right. */
+static void broadcast_strides(const int64_t *from, uint32_t from_rank, const int64_t *shape, uint32_t rank,
+                              int64_t *out_strides) {
+    int64_t own[UIR_MAX_RANK];
+    uir_shape_strides(from, from_rank, own);
+    memset(out_strides, 0, rank * sizeof *out_strides);
+    for (uint32_t d = 0; d < from_rank; d++)
+        if (from[d] == shape[d + rank - from_rank] && from[d] != 1) out_strides[d + rank - from_rank] = own[d];
+}
+
+static void transpose_strides(const int64_t *from, uint32_t rank, const int64_t *perm, int64_t *out_strides) {
+    int64_t own[UIR_MAX_RANK];
+    uir_shape_strides(from, rank, own);
+    for (uint32_t d = 0; d < rank; d++) out_strides[d] = own[perm[d]];
+}
+
+bool uir_movement_strides(const uir_module *module, const uir_node_info *node, const int64_t *from, uint32_t from_rank,
+                          const int64_t *shape, uint32_t rank, int64_t *out_strides) {
+    uint32_t count;
+    if (node->op == UIR_OP_BROADCAST && rank >= from_rank) {
+        broadcast_strides(from, from_rank, shape, rank, out_strides);
+        return true;
+    }
+    if (node->op != UIR_OP_TRANSPOSE || rank != from_rank) return false;
+    const int64_t *perm = uir_node_ints(module, node, "perm", &count);
+    if (count != rank) return false;
+    transpose_strides(from, rank, perm, out_strides);
+    return true;
+}
+
 uir_status uir_interpret_broadcast(uir_call *call) {
     const uir_tensor *a = uir_call_tensor(call, 0);
-    int64_t shape[UIR_MAX_RANK], own[UIR_MAX_RANK], strides[UIR_MAX_RANK] = {0};
+    int64_t shape[UIR_MAX_RANK], strides[UIR_MAX_RANK];
     uint32_t rank;
     UIR_TRY(uir_call_dims(call, "dims", shape, &rank));
     if (rank < a->rank) return uir_call_fail(call, UIR_STATUS_INTERNAL, "rank %u to %u", a->rank, rank);
-    uir_shape_strides(a->shape, a->rank, own);
     for (uint32_t d = 0; d < a->rank; d++) {
         uint32_t at = d + rank - a->rank;
         if (a->shape[d] != 1 && a->shape[d] != shape[at])
             return uir_call_fail(call, UIR_STATUS_BAD_DATA, "extent %lld does not broadcast to %lld",
                                  (long long)a->shape[d], (long long)shape[at]);
-        strides[at] = a->shape[d] == 1 ? 0 : own[d];
     }
+    broadcast_strides(a->shape, a->rank, shape, rank, strides);
     if (rank == a->rank && !memcmp(shape, a->shape, rank * sizeof *shape)) {
         uir_datum_retain(call->inputs[0]);
         return uir_call_set(call, 0, call->inputs[0]);
@@ -101,15 +130,12 @@ uir_status uir_interpret_reshape(uir_call *call) {
 
 uir_status uir_interpret_transpose(uir_call *call) {
     const uir_tensor *a = uir_call_tensor(call, 0);
-    int64_t shape[UIR_MAX_RANK], own[UIR_MAX_RANK], strides[UIR_MAX_RANK];
+    int64_t shape[UIR_MAX_RANK], strides[UIR_MAX_RANK];
     uint32_t rank;
     const int64_t *perm = uir_node_ints(call->module, call->node, "perm", &rank);
     if (rank != a->rank) return uir_call_fail(call, UIR_STATUS_INTERNAL, "rank %u", a->rank);
-    uir_shape_strides(a->shape, rank, own);
-    for (uint32_t d = 0; d < rank; d++) {
-        shape[d] = a->shape[perm[d]];
-        strides[d] = own[perm[d]];
-    }
+    for (uint32_t d = 0; d < rank; d++) shape[d] = a->shape[perm[d]];
+    transpose_strides(a->shape, rank, perm, strides);
     return copy_view(call, rank, shape, 0, strides);
 }
 

@@ -156,7 +156,21 @@ static bool widens_weights(const uir_module *module, const uir_node_info *node, 
            uir_value_type(module, node->outputs[0])->dtype == UIR_DTYPE_F32 && from->byte_size > SMALL_BYTES / 16;
 }
 
-static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, const uint8_t *readers,
+/* A reshaped constant that nobody else reads is the same tensor. */
+static uir_tensor *take_reshaped(const uir_module *module, const uir_node_info *node, bool last) {
+    uir_tensor *tensor = uir_value_info_get(module, node->inputs[0])->constant;
+    const uir_type *type = uir_value_type(module, node->outputs[0]);
+    uint64_t count;
+    if (!last || tensor->references != 1 || tensor->dtype == UIR_DTYPE_STRING) return NULL;
+    if (!uir_type_element_count(module, type, &count) || count != tensor->element_count) return NULL;
+    tensor->rank = type->rank;
+    for (uint32_t d = 0; d < type->rank; d++) uir_dim_is_const(module->dims, type->dims[d], &tensor->shape[d]);
+    uir_tensor_retain(tensor);
+    return tensor;
+}
+
+/* `last`: nothing but the node reads its first operand. */
+static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id id, const uint8_t *readers, bool last,
                       uir_tensor **outputs) {
     const uir_node_info *node = uir_node_get(module, id);
     if (node->op == UIR_OP_BIND_DIMS) return UIR_STATUS_OK;
@@ -177,6 +191,12 @@ static uir_status run(uir_module *module, uir_pass_context *context, uir_node_id
         bytes_in += origin->byte_size;
     }
     if (!worth_folding(module, node, bytes_in)) return UIR_STATUS_OK;
+    if (node->op == UIR_OP_RESHAPE && uir_value_info_get(module, node->inputs[0])->constant) {
+        outputs[0] = take_reshaped(module, node, last);
+        if (outputs[0]) return UIR_STATUS_OK;
+    }
+    UIR_TRY(uir_node_run_in_pieces(module, module->allocator, id, outputs));
+    if (outputs[0]) return UIR_STATUS_OK;
     /* Factors per channel or block are many times smaller than the weights that they scale: what repeats them lives
      * while the weights are made. */
     bool all = true;
@@ -240,7 +260,8 @@ uir_status uir_cleanup_fold_constants(uir_module *module, uir_pass_context *cont
             UIR_TRY_ALLOCATE(outputs,
                              uir_arena_allocate_array(context->scratch, uir_node_get(module, id)->output_count + 1u,
                                                       sizeof *outputs));
-            UIR_TRY(run(module, context, id, readers, outputs));
+            bool last = node->input_count && were[0].id && uses[were[0].id] == 1;
+            UIR_TRY(run(module, context, id, readers, last, outputs));
             UIR_TRY(replace_outputs(module, &replacement, id, outputs, &folded));
             keep[id.id] = !folded;
             if (folded) give_back(module, id, were, uses);

@@ -36,9 +36,10 @@ static inline uint64_t environment_number(const char *name, uint64_t otherwise) 
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-/* UIR_FUZZ_ITERATIONS scales every random test: it is the total of the default campaign. */
+/* UIR_FUZZ_ITERATIONS scales every random test: it is the total of the default campaign, `otherwise` in an optimised
+ * build and a share of it in the others (tests/CMakeLists.txt). */
 static inline uint64_t fuzz_iterations(uint64_t otherwise) {
-    return environment_number("UIR_FUZZ_ITERATIONS", otherwise);
+    return environment_number("UIR_FUZZ_ITERATIONS", otherwise / UIR_TEST_SHARE);
 }
 static inline uint64_t fuzz_seed(void) {
     return environment_number("UIR_FUZZ_SEED", 1);

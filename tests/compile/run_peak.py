@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What a cold compile of quantised weights takes of memory: at most three times the weights and 200 MB, whatever the
-spelling, with a run by the VM behind it. The C compilers are processes of their own and do not count.
+spelling. Of weights of a byte it is a compile with a run by the VM behind it. Weights of 4 bits are packed only: what a run
+reads of them are mapped numbers of f32, eight times as many bytes. The C compilers are processes of their own and do not
+count.
 
 In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`."""
 import os
@@ -13,8 +15,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RUN = os.path.join(os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")), "uir-run")
-SIDE, LAYERS, MB = 4096, 4, 1 << 20
+BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+SIDE, LAYERS, BLOCK, MB = 4096, 4, 32, 1 << 20
 TIMES, MORE = 3, 200 * MB
 node = helper.make_node
 # In a small process: what its child has had most includes what the process had that forked it.
@@ -48,20 +50,44 @@ def integers(random, i):
         constant(f"w{i}", bytes_of(random, SIDE, SIDE)), constant(f"s{i}", np.float32(0.01))]
 
 
-FORMS = {"dequantized": dequantized, "integers": integers}
+def fours(random, i):
+    """Weights of 4 bits, two in a byte, with a scale for each 32 along the depth: a product that holds them."""
+    return [node("MatMulNBits", [f"x{i}", f"w{i}", f"s{i}"], [f"x{i + 1}"], domain="com.microsoft", K=SIDE, N=SIDE, bits=4,
+                 block_size=BLOCK)], [constant(f"w{i}", random.integers(0, 256, (SIDE, SIDE // BLOCK, BLOCK // 2), np.uint8)),
+                                      constant(f"s{i}", random.random(SIDE * SIDE // BLOCK, np.float32) / 1000)]
+
+
+def blocks(random, i):
+    """Such weights as a type of their own, dequantized by blocks."""
+    fours_of = helper.make_tensor(f"w{i}", TensorProto.UINT4, (SIDE, SIDE),
+                                  random.integers(0, 256, SIDE * SIDE // 2, np.uint8).tobytes(), raw=True)
+    return [node("DequantizeLinear", [f"w{i}", f"s{i}"], [f"d{i}"], axis=0, block_size=BLOCK),
+            node("MatMul", [f"x{i}", f"d{i}"], [f"x{i + 1}"])], [
+        fours_of, constant(f"s{i}", random.random((SIDE // BLOCK, SIDE), np.float32) / 1000)]
+
+
+def run(path, folder):
+    return [os.path.join(BIN, "uir-run"), path, "--cache", os.path.join(folder, "cache"), "--quiet"]
+
+
+def pack(path, folder):
+    return [os.path.join(BIN, "uir-pack"), path, "-o", os.path.join(folder, "model.uir"), "--no-native", "--quiet"]
+
+
+FORMS = {"dequantized": (dequantized, run), "integers": (integers, run), "fours": (fours, pack), "blocks": (blocks, pack)}
 
 
 def check(form, outside, folder):
     random = np.random.default_rng(0)
-    parts = [FORMS[form](random, i) for i in range(LAYERS)]
+    make, command = FORMS[form]
+    parts = [make(random, i) for i in range(LAYERS)]
     graph = helper.make_graph([n for nodes, _ in parts for n in nodes], form, [helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["n", SIDE])],
                               [helper.make_empty_tensor_value_info(f"x{LAYERS}")], [c for _, constants in parts for c in constants])
     path = os.path.join(folder, "model.onnx")
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path, save_as_external_data=outside,
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10), path, save_as_external_data=outside,
               location="model.data", size_threshold=1024)
     weights = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
-    done = subprocess.run([sys.executable, "-c", MEASURE, RUN, path, "--cache", os.path.join(folder, "cache"), "--quiet"],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", MEASURE, *command(path, folder)], capture_output=True, text=True, check=True)
     status, peak = map(int, done.stdout.split()[-2:])
     most = TIMES * weights + MORE
     good = status == 0 and peak <= most

@@ -270,7 +270,7 @@ static void solved_tiles_move_little_more_than_the_best(void **state) {
     double worst = 1;
     uint32_t seed = 5, stationary[3] = {0};
     (void)state;
-    for (uint32_t i = 0; i < 200; i++)
+    for (uint32_t i = 0; i < 200 / UIR_TEST_SHARE; i++)
         for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
             const uir_device *device = find_device("ascend", chips[c]);
             int64_t whole[UIR_SIDES];
