@@ -189,9 +189,16 @@ def need_processes():
         raise Lacking("there is no /proc to look for processes in")
 
 
+def slow(test):
+    """Marks a test that takes many seconds: `script/test --fast` leaves it out."""
+    test.slow = True
+    return test
+
+
 def main(names):
     """Runs the test_ functions among the names, or those that hold a word of the command line."""
-    tests = [(name, t) for name, t in sorted(names.items()) if name.startswith("test_")]
+    fast = os.environ.get("UIR_TIER") == "fast"
+    tests = [(name, t) for name, t in sorted(names.items()) if name.startswith("test_") and not (fast and hasattr(t, "slow"))]
     if len(sys.argv) > 1:
         tests = [(name, t) for name, t in tests if any(word in name for word in sys.argv[1:])]
     failed = skipped = 0

@@ -24,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from cli import (BAD_FILE, BIN, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect,
-                 external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, value,
+                 external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, slow, value,
                  write_set)
 
 
@@ -239,6 +239,7 @@ def test_limits():
 
 
 # ---- names ----
+@slow
 def test_hostile_names():
     with Case() as c:
         for i, name in enumerate(HOSTILE):
@@ -1024,6 +1025,7 @@ def test_explain_text():
             expect(by == "interpreter" and not why, f"the interpreter: {kernel} {by} {why}")
 
 
+@slow
 def test_source():
     """Sources go out, build by their script, come back, and an edit of one shows."""
     with Case() as c:
@@ -1226,6 +1228,7 @@ def test_bench():
             fails(USAGE, *words, command=[INTERPRET, c.model, *more])
 
 
+@slow
 def test_bench_waits_for_kernels():
     """On a cold cache too what is measured are the compiled kernels, and that they were waited for is said."""
     with Case() as c:
@@ -1429,6 +1432,7 @@ def deep_model(c, layers=24):
     return save(make_model(nodes, [value("x", [1, 8, 24, 24])], [value(last, None)], weights), c.path("deep.onnx"))
 
 
+@slow
 def test_signals_during_a_check():
     """Wherever it is: nothing that was broken off is told as a difference."""
     with Case() as c:
@@ -1472,6 +1476,7 @@ def on_terminal(*command, columns=80, env=None):
     return shown.decode(), os.waitstatus_to_exitcode(state)
 
 
+@slow
 def test_terminal():
     with Case() as c:
         m = long_model(c)

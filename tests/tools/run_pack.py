@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
-                 external_model, is_clean, main, make_model, need_processes, need_program, product_model, run, save, value, write_set)
+                 external_model, is_clean, main, make_model, need_processes, need_program, product_model, run, save, slow, value, write_set)
 
 NO_COMPILER = {"CC": "/bin/false", "PATH": "/nonexistent"}
 
@@ -99,6 +99,7 @@ def test_same_bytes_in_any_folder():
         expect(read(packed(a, *kinds[0], name="again.uir")) == read(a.path("0.uir")), "other bytes the second time")
 
 
+@slow
 def test_several_variants():
     with Case() as c:
         sizes = [os.path.getsize(packed(c, "--device", d, name=d.replace(":", "_") + ".uir"))
@@ -236,6 +237,7 @@ REFUSALS = {
 }
 
 
+@slow
 def test_native_code_that_cannot_be_loaded():
     """Why is said, once, whoever asked for it; the answer is the VM's."""
     need_processes()  # and native code is loaded through /proc

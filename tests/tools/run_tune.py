@@ -15,7 +15,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from cli import (BAD_FILE, BIN, DIFFERS, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails, is_clean, main,
-                 make_model, run, save, value)
+                 make_model, run, save, slow, value)
 
 TUNE = os.path.join(BIN, "uir-tune")
 SHAPES = ((96, 320, 160), (200, 64, 384), (64, 700, 96))  # rows, depth, columns
@@ -113,6 +113,7 @@ def test_searches_keeps_and_finds_again():
         expect(again == choices_of(RUN, model, "--no-vm", "--no-cache"), "records outlive the cache")
 
 
+@slow
 def test_another_model_of_the_same_kernels():
     """A record is the kernel's, whichever model it is in; a package that was in the cache before is not made anew."""
     with Case() as c:
@@ -129,6 +130,7 @@ def test_another_model_of_the_same_kernels():
         expect(choices_of(RUN, other, "--no-vm", "--cache", c.path("cache")) == wanted, "the other model's tiles")
 
 
+@slow
 def test_packages():
     """uir-pack --tune takes them into the package, whose bits are the same; without it nothing of them is there."""
     with Case() as c:
@@ -180,6 +182,7 @@ def test_records_are_not_believed():
         expect(done.returncode == RAN and not done.err, "a record of no kernel here", done)
 
 
+@slow
 def test_damaged_cache():
     """Whatever becomes of an entry: the model runs, as without it."""
     with Case() as c:
