@@ -2,6 +2,7 @@
  * can fail.
  *
  *   test_cpu_build [all]    (all: what a compiler does is seen on every kernel of the zoo, not on a quarter of them) */
+#include "tests/cpu/here.h"
 #include "tests/igraph/support.h"
 
 #include "backends/cpu/target/build.h"
@@ -613,6 +614,7 @@ static void test_compilers_keep_the_limit(void **state) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "all") == 0) stride = 1;
+    here_keep_what_runs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kernel_is_there_once),
         cmocka_unit_test(test_same_results_as_one_file),
