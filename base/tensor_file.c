@@ -21,6 +21,17 @@ static int open_nameless(void) {
     return file;
 }
 
+/* The file as memory that counts, and closed; NULL where it cannot be mapped. */
+static void *map_and_close(int file, size_t size, uir_budget *budget) {
+    void *map = MAP_FAILED;
+    if (uir_budget_map(budget, size)) {
+        map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (map == MAP_FAILED) uir_budget_unmap(budget, size);
+    }
+    close(file);
+    return map == MAP_FAILED ? NULL : map;
+}
+
 bool uir_tensor_move_to_file(uir_tensor *tensor) {
     uir_budget *budget = uir_budget_of(tensor->allocator);
     uint64_t left = uir_budget_get_left(budget);
@@ -30,12 +41,12 @@ bool uir_tensor_move_to_file(uir_tensor *tensor) {
     int file = open_nameless();
     if (file < 0) return false;
     /* Written, so that a full disk is told here; a page of a map would only fail when it is touched. */
-    void *map = uir_file_write_all(file, tensor->data, size) && uir_budget_map(budget, size)
-                    ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                    : NULL;
-    if (map == MAP_FAILED) uir_budget_unmap(budget, size);
-    close(file);
-    if (!map || map == MAP_FAILED) return false;
+    if (!uir_file_write_all(file, tensor->data, size)) {
+        close(file);
+        return false;
+    }
+    void *map = map_and_close(file, size, budget);
+    if (!map) return false;
     uir_release(tensor->allocator, tensor->data, size);
     tensor->data = map;
     tensor->mapped = true;
@@ -46,20 +57,17 @@ uir_status uir_tensor_create_in_file(const uir_allocator *allocator, uir_dtype d
                                      const int64_t *shape, uir_tensor **out_tensor) {
     uir_budget *budget = uir_budget_of(allocator);
     uir_tensor *tensor;
-    void *map = MAP_FAILED;
     *out_tensor = NULL;
     UIR_TRY(uir_tensor_create_borrowed(allocator, dtype, rank, shape, NULL, &tensor));
     size_t size = tensor->byte_size;
     int file = size && size <= uir_budget_get_left(budget) ? open_nameless() : -1;
-    if (file >= 0) {
-        /* Room on the disk is taken here; else a page would fail when it is touched. */
-        if (!posix_fallocate(file, 0, (off_t)size) && uir_budget_map(budget, size)) {
-            map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-            if (map == MAP_FAILED) uir_budget_unmap(budget, size);
-        }
+    /* Room on the disk is taken here; else a page would fail when it is touched. */
+    if (file >= 0 && posix_fallocate(file, 0, (off_t)size)) {
         close(file);
+        file = -1;
     }
-    if (map == MAP_FAILED) {
+    void *map = file < 0 ? NULL : map_and_close(file, size, budget);
+    if (!map) {
         uir_tensor_release(tensor);
         return UIR_STATUS_OK;
     }

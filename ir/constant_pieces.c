@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { PIECE = 1 << 20, MOST_RESHAPES = 3 }; /* elements; in a row */
+enum { PIECE = 1 << 20, MOST_RESHAPES = 3, MOST_OPERANDS = 3 }; /* elements; in a row */
 
 /* The elements of a constant in the order of a value: those of all constants reshaped, or a broadcast or transpose. */
 typedef struct view {
@@ -26,25 +26,16 @@ static uir_value_id before_reshapes(const uir_module *module, uir_value_id value
     return value;
 }
 
-static bool find_shape(const uir_module *module, const uir_type *type, int64_t *shape) {
-    uint64_t count;
-    if (!uir_type_element_count(module, type, &count)) return false;
-    for (uint32_t d = 0; d < type->rank; d++)
-        if (!uir_dim_is_const(module->dims, type->dims[d], &shape[d])) return false;
-    return true;
-}
-
 /* The view that a broadcast or transpose has of a constant. */
 static bool find_moved(const uir_module *module, const uir_node_info *node, view *out_view) {
     const uir_type *from = uir_value_type(module, node->inputs[0]), *to = uir_value_type(module, node->outputs[0]);
     int64_t shape[UIR_MAX_RANK];
-    uint64_t count;
+    uint64_t count, moved_count;
     out_view->tensor = uir_value_info_get(module, before_reshapes(module, node->inputs[0]))->constant;
     out_view->moved = true;
     out_view->rank = to->rank;
-    return out_view->tensor && uir_node_is_pure(module, node) && find_shape(module, from, shape) &&
-           find_shape(module, to, out_view->shape) && uir_shape_element_count(shape, from->rank, &count) &&
-           count == out_view->tensor->element_count &&
+    return out_view->tensor && uir_node_is_pure(module, node) && uir_type_find_shape(module, from, shape, &count) &&
+           count == out_view->tensor->element_count && uir_type_find_shape(module, to, out_view->shape, &moved_count) &&
            uir_movement_strides(module, node, shape, from->rank, out_view->shape, to->rank, out_view->strides);
 }
 
@@ -67,7 +58,7 @@ typedef struct run {
     const uir_allocator *allocator;
     uir_node_id node;
     uint32_t operand_count;
-    view operands[3];
+    view operands[MOST_OPERANDS];
     const view *order; /* of the pieces: of the operand that is moved, if one is */
     uir_tensor *result;
 } run;
@@ -117,7 +108,7 @@ static uir_status run_piece(const run *r, const piece *p) {
         copy_moved(r->order, p, target);
         return UIR_STATUS_OK;
     }
-    uir_datum *operands[3] = {NULL}, *result = NULL;
+    uir_datum *operands[MOST_OPERANDS] = {NULL}, *result = NULL;
     uir_status status = UIR_STATUS_OK;
     for (uint32_t i = 0; i < r->operand_count && status == UIR_STATUS_OK; i++)
         status = open_operand(r, &r->operands[i], p, &operands[i]);
@@ -143,8 +134,7 @@ static uir_status run_pieces(const run *r) {
         p.from = 0;
         for (uint32_t d = 0; d <= p.axis; d++) p.from += position[d] * v->strides[d];
         UIR_TRY(run_piece(r, &p));
-        for (uint32_t i = 0; i < r->operand_count; i++) uir_tensor_rest(r->operands[i].tensor);
-        uir_tensor_rest(v->tensor);
+        for (uint32_t i = 0; i < MOST_OPERANDS; i++) uir_tensor_rest(r->operands[i].tensor);
         uir_tensor_rest(r->result);
         p.start += p.count;
         position[p.axis] += p.rows;
@@ -168,7 +158,6 @@ static bool prepare(run *r) {
         return find_moved(r->module, node, &r->operands[0]) && in_bytes(r->operands[0].tensor->dtype);
     }
     if (!(uir_op_get_row(node->op)->traits & UIR_TRAIT_ELEMENTWISE)) return false;
-    r->order = NULL;
     r->operand_count = node->input_count;
     for (uint32_t i = 0; i < node->input_count; i++) {
         view *v = &r->operands[i];
@@ -185,14 +174,15 @@ uir_status uir_node_run_in_pieces(const uir_module *module, const uir_allocator 
                                   uir_tensor **out_output) {
     run r = {.module = module, .allocator = allocator, .node = node};
     int64_t shape[UIR_MAX_RANK];
+    uint64_t count;
     *out_output = NULL;
     if (!prepare(&r)) return UIR_STATUS_OK;
     const uir_node_info *info = uir_node_get(module, node);
     const uir_type *type = uir_value_type(module, info->outputs[0]);
-    if (!find_shape(module, type, shape)) return UIR_STATUS_OK;
+    if (!uir_type_find_shape(module, type, shape, &count)) return UIR_STATUS_OK;
     uir_status status = uir_tensor_create_in_file(allocator, type->dtype, type->rank, shape, &r.result);
     if (status != UIR_STATUS_OK || !r.result) return status;
-    uir_tensor *tensors[3] = {r.operands[0].tensor, r.operands[1].tensor, r.operands[2].tensor};
+    uir_tensor *tensors[MOST_OPERANDS] = {r.operands[0].tensor, r.operands[1].tensor, r.operands[2].tensor};
     bool allowed = uir_node_take_fold(module, allocator, node, tensors);
     status = allowed ? run_pieces(&r) : UIR_STATUS_OK;
     if (status == UIR_STATUS_OK && allowed) {

@@ -12,7 +12,7 @@ bool uir_node_is_pure(const uir_module *module, const uir_node_info *node) {
     return true;
 }
 
-bool uir_type_element_count(const uir_module *module, const uir_type *type, uint64_t *out_count) {
+bool uir_type_find_shape(const uir_module *module, const uir_type *type, int64_t *out_shape, uint64_t *out_count) {
     uint64_t count = 1;
     if (type->kind != UIR_VALUE_TENSOR || !type->rank_known) return false;
     for (uint32_t i = 0; i < type->rank; i++) {
@@ -20,9 +20,14 @@ bool uir_type_element_count(const uir_module *module, const uir_type *type, uint
         if (!uir_dim_is_const(module->dims, type->dims[i], &extent) || extent < 0) return false;
         if (extent && count > (uint64_t)INT64_MAX / (uint64_t)extent) return false;
         count *= (uint64_t)extent;
+        if (out_shape) out_shape[i] = extent;
     }
     *out_count = count;
     return true;
+}
+
+bool uir_type_element_count(const uir_module *module, const uir_type *type, uint64_t *out_count) {
+    return uir_type_find_shape(module, type, NULL, out_count);
 }
 
 /* Of a node whose dims are all constant; what decides structure is so small that it is always worth it. */

@@ -9,6 +9,8 @@
 bool uir_node_is_pure(const uir_module *module, const uir_node_info *node);
 /* The number of elements of a tensor type whose dims are all constant; false otherwise. */
 bool uir_type_element_count(const uir_module *module, const uir_type *type, uint64_t *out_count);
+/* The shape as well, `out_shape` of the type's rank; NULL is fine. */
+bool uir_type_find_shape(const uir_module *module, const uir_type *type, int64_t *out_shape, uint64_t *out_count);
 /* Runs a node on constants (`inputs[i]` NULL where the operand is absent). `out_outputs`, cleared by the caller, hold
  * owned tensors; they stay NULL when the node cannot be run on these operands (an index out of range: the run will say
  * so). */

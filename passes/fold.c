@@ -69,7 +69,8 @@ static uir_status make_nothing(const uir_module *module, const uir_node_info *no
     for (uint32_t i = 0; i < node->output_count; i++) {
         const uir_type *type = uir_value_type(module, node->outputs[i]);
         int64_t shape[UIR_MAX_RANK];
-        for (uint32_t d = 0; d < type->rank; d++) uir_dim_is_const(module->dims, type->dims[d], &shape[d]);
+        uint64_t count;
+        if (!uir_type_find_shape(module, type, shape, &count)) return UIR_STATUS_INTERNAL; /* gives_nothing */
         UIR_TRY(uir_tensor_create(module->allocator, type->dtype, type->rank, shape, &outputs[i]));
     }
     return UIR_STATUS_OK;
@@ -160,11 +161,12 @@ static bool widens_weights(const uir_module *module, const uir_node_info *node, 
 static uir_tensor *take_reshaped(const uir_module *module, const uir_node_info *node, bool last) {
     uir_tensor *tensor = uir_value_info_get(module, node->inputs[0])->constant;
     const uir_type *type = uir_value_type(module, node->outputs[0]);
+    int64_t shape[UIR_MAX_RANK];
     uint64_t count;
     if (!last || tensor->references != 1 || tensor->dtype == UIR_DTYPE_STRING) return NULL;
-    if (!uir_type_element_count(module, type, &count) || count != tensor->element_count) return NULL;
+    if (!uir_type_find_shape(module, type, shape, &count) || count != tensor->element_count) return NULL;
     tensor->rank = type->rank;
-    for (uint32_t d = 0; d < type->rank; d++) uir_dim_is_const(module->dims, type->dims[d], &tensor->shape[d]);
+    memcpy(tensor->shape, shape, type->rank * sizeof *shape);
     uir_tensor_retain(tensor);
     return tensor;
 }

@@ -84,7 +84,8 @@ def check(form, outside, folder):
     graph = helper.make_graph([n for nodes, _ in parts for n in nodes], form, [helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["n", SIDE])],
                               [helper.make_empty_tensor_value_info(f"x{LAYERS}")], [c for _, constants in parts for c in constants])
     path = os.path.join(folder, "model.onnx")
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10), path, save_as_external_data=outside,
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path, save_as_external_data=outside,
               location="model.data", size_threshold=1024)
     weights = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
     done = subprocess.run([sys.executable, "-c", MEASURE, *command(path, folder)], capture_output=True, text=True, check=True)
