@@ -1,7 +1,7 @@
 # The libraries that decode pictures. A build goes without those that are not there, and so does one for another machine
 # or of the runtime alone unless it says -DUIR_PICTURES=ON itself. Out, for both public libraries: UIR_PICTURE_LIBRARIES,
-# UIR_PICTURE_DEFINITIONS, UIR_PICTURE_EXTERNAL (names to link) and UIR_PICTURE_MODULES (pkg-config's); for libuir alone,
-# of the formats in image/full, the same as UIR_PICTURE_FULL_*.
+# UIR_PICTURE_DEFINITIONS, UIR_PICTURE_EXTERNAL (names to link) and UIR_PICTURE_MODULES (pkg-config's); of the formats in
+# image/full, which opens their libraries when it needs them, UIR_PICTURE_FULL_DEFINITIONS and UIR_PICTURE_FULL_INCLUDES.
 set(pictures ON)
 if(CMAKE_CROSSCOMPILING OR UIR_RUNTIME_ONLY)
   set(pictures OFF)
@@ -17,6 +17,7 @@ function(uir_find_pictures prefix)
   set(definitions "")
   set(external "")
   set(modules "")
+  set(includes "")
   foreach(row IN LISTS ARGN)
     string(REPLACE "|" ";" row "${row}")
     list(GET row 0 name)
@@ -31,9 +32,10 @@ function(uir_find_pictures prefix)
       list(APPEND definitions UIR_HAVE_${name})
       list(APPEND external ${library})
       list(APPEND modules ${module})
+      list(APPEND includes ${UIR_${name}_INCLUDE_DIRS})
     endif()
   endforeach()
-  foreach(list IN ITEMS libraries definitions external modules)
+  foreach(list IN ITEMS libraries definitions external modules includes)
     string(TOUPPER ${list} upper)
     set(${prefix}_${upper} "${${list}}" PARENT_SCOPE)
   endforeach()

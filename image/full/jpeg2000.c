@@ -1,11 +1,22 @@
 /* JPEG 2000, by OpenJPEG: files (JP2) and bare codestreams. The codestream's own headers are read first: sizes, tiles,
  * precincts and layers decide what the library allocates. */
 #include "image/full/all.h"
+#include "image/full/library.h"
 
 #ifdef UIR_HAVE_JPEG2000
 #include <string.h>
 
 #include <openjpeg.h>
+
+/* clang-format off */
+#define FUNCTIONS(FUNCTION) \
+    FUNCTION(opj_create_decompress) FUNCTION(opj_decode) FUNCTION(opj_destroy_codec) FUNCTION(opj_image_destroy) \
+    FUNCTION(opj_read_header) FUNCTION(opj_set_default_decoder_parameters) FUNCTION(opj_setup_decoder) \
+    FUNCTION(opj_stream_create) FUNCTION(opj_stream_destroy) FUNCTION(opj_stream_set_read_function) \
+    FUNCTION(opj_stream_set_seek_function) FUNCTION(opj_stream_set_skip_function) FUNCTION(opj_stream_set_user_data) \
+    FUNCTION(opj_stream_set_user_data_length)
+/* clang-format on */
+UIR_IMAGE_LIBRARY(openjpeg, "libopenjp2.so.7", FUNCTIONS)
 
 enum {
     FREE_PIXELS = 1 << 18,
@@ -198,42 +209,49 @@ static uir_status take_pixels(uir_image_source *source, const opj_image_t *image
     return UIR_STATUS_OK;
 }
 
-static uir_status decode(uir_image_source *source, opj_codec_t *codec, opj_stream_t *stream, opj_image_t **image) {
+static uir_status decode(const openjpeg *l, uir_image_source *source, opj_codec_t *codec, opj_stream_t *stream,
+                         opj_image_t **image) {
     opj_dparameters_t parameters;
-    opj_set_default_decoder_parameters(&parameters);
+    l->opj_set_default_decoder_parameters(&parameters);
     source->problem = "the JPEG 2000 picture is damaged or cut off";
-    if (!opj_setup_decoder(codec, &parameters) || !opj_read_header(stream, codec, image)) return UIR_STATUS_BAD_DATA;
+    if (!l->opj_setup_decoder(codec, &parameters) || !l->opj_read_header(stream, codec, image))
+        return UIR_STATUS_BAD_DATA;
     const opj_image_t *i = *image;
     if (i->x1 <= i->x0 || i->y1 <= i->y0) return UIR_STATUS_BAD_DATA;
     uint64_t width = i->x1 - i->x0, height = i->y1 - i->y0;
     source->problem = NULL;
     UIR_TRY(uir_image_allocate(source, width, height, uir_image_least_bytes(width, height, FREE_PIXELS)));
-    if (!opj_decode(codec, stream, *image))
+    if (!l->opj_decode(codec, stream, *image))
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the JPEG 2000 picture is damaged or cut off");
     return take_pixels(source, *image);
 }
 
 uir_status uir_image_read_jpeg2000(uir_image_source *source) {
+    openjpeg library;
+    if (!open_openjpeg(&library))
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
+                              "JPEG 2000 pictures are decoded by libopenjp2.so.7 (Debian: libopenjp2-7), which is not "
+                              "on this machine or cannot be opened by this program");
     codestream bytes = find_codestream(source);
     const char *problem = check_headers(&bytes);
     if (problem) return uir_image_fail(source, UIR_STATUS_BAD_DATA, problem);
     jp2_stream user = {.source = source};
     opj_image_t *image = NULL;
     bool bare = bytes.data == source->data;
-    opj_codec_t *codec = opj_create_decompress(bare ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
-    opj_stream_t *stream = opj_stream_create(1 << 16, OPJ_TRUE);
+    opj_codec_t *codec = library.opj_create_decompress(bare ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
+    opj_stream_t *stream = library.opj_stream_create(1 << 16, OPJ_TRUE);
     uir_status status = codec && stream ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
     if (status == UIR_STATUS_OK) {
-        opj_stream_set_user_data(stream, &user, NULL);
-        opj_stream_set_user_data_length(stream, source->size);
-        opj_stream_set_read_function(stream, read_bytes);
-        opj_stream_set_skip_function(stream, skip_bytes);
-        opj_stream_set_seek_function(stream, seek_bytes);
-        status = decode(source, codec, stream, &image);
+        library.opj_stream_set_user_data(stream, &user, NULL);
+        library.opj_stream_set_user_data_length(stream, source->size);
+        library.opj_stream_set_read_function(stream, read_bytes);
+        library.opj_stream_set_skip_function(stream, skip_bytes);
+        library.opj_stream_set_seek_function(stream, seek_bytes);
+        status = decode(&library, source, codec, stream, &image);
     }
-    opj_image_destroy(image);
-    opj_stream_destroy(stream);
-    opj_destroy_codec(codec);
+    library.opj_image_destroy(image);
+    library.opj_stream_destroy(stream);
+    library.opj_destroy_codec(codec);
     return status;
 }
 

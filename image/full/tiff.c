@@ -2,11 +2,22 @@
  * out, not blended. */
 #include "base/sanitize.h"
 #include "image/full/all.h"
+#include "image/full/library.h"
 
 #ifdef UIR_HAVE_TIFF
 #include <string.h>
 
 #include <tiffio.h>
+
+/* clang-format off */
+#define FUNCTIONS(FUNCTION) \
+    FUNCTION(TIFFClientOpenExt) FUNCTION(TIFFClose) FUNCTION(TIFFGetField) FUNCTION(TIFFGetFieldDefaulted) \
+    FUNCTION(TIFFGetStrileByteCount) FUNCTION(TIFFIsTiled) FUNCTION(TIFFNumberOfStrips) FUNCTION(TIFFNumberOfTiles) \
+    FUNCTION(TIFFOpenOptionsAlloc) FUNCTION(TIFFOpenOptionsFree) FUNCTION(TIFFOpenOptionsSetErrorHandlerExtR) \
+    FUNCTION(TIFFOpenOptionsSetMaxSingleMemAlloc) FUNCTION(TIFFOpenOptionsSetWarningHandlerExtR) \
+    FUNCTION(TIFFRGBAImageOK) FUNCTION(TIFFReadRGBAImageOriented) FUNCTION(TIFFSetField)
+/* clang-format on */
+UIR_IMAGE_LIBRARY(libtiff, "libtiff.so.6", FUNCTIONS)
 
 typedef struct tiff_stream {
     uir_image_source *source;
@@ -99,11 +110,11 @@ static bool has_few_scans(const uir_image_source *source, uint64_t most) {
 }
 
 /* Pieces do not share bytes: each byte is decoded once. */
-static uir_status check_pieces(uir_image_source *source, TIFF *tiff, uint16_t compression) {
-    bool tiled = TIFFIsTiled(tiff);
-    uint32_t count = tiled ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+static uir_status check_pieces(const libtiff *l, uir_image_source *source, TIFF *tiff, uint16_t compression) {
+    bool tiled = l->TIFFIsTiled(tiff);
+    uint32_t count = tiled ? l->TIFFNumberOfTiles(tiff) : l->TIFFNumberOfStrips(tiff);
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < count && sum <= source->size; i++) sum += TIFFGetStrileByteCount(tiff, i);
+    for (uint32_t i = 0; i < count && sum <= source->size; i++) sum += l->TIFFGetStrileByteCount(tiff, i);
     if (sum > source->size)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture is cut off: its parts have more bytes");
     if (compression == COMPRESSION_JPEG && !has_few_scans(source, 100 + 4 * (uint64_t)count))
@@ -112,31 +123,31 @@ static uir_status check_pieces(uir_image_source *source, TIFF *tiff, uint16_t co
 }
 
 /* Tiles are decoded whole, also where most of them is beyond the picture. */
-static bool has_sane_pieces(TIFF *tiff, uint32_t width, uint32_t height) {
+static bool has_sane_pieces(const libtiff *l, TIFF *tiff, uint32_t width, uint32_t height) {
     uint32_t tile_width = width, tile_height = height;
-    if (TIFFIsTiled(tiff)) {
-        TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
-        TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
+    if (l->TIFFIsTiled(tiff)) {
+        l->TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
+        l->TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
     }
     return tile_width && tile_height && tile_width < width + 1024u && tile_height < height + 1024u;
 }
 
-static uir_status allocate(uir_image_source *source, TIFF *tiff) {
+static uir_status allocate(const libtiff *l, uir_image_source *source, TIFF *tiff) {
     uint32_t width = 0, height = 0;
     uint16_t bits = 1, samples = 1, compression = COMPRESSION_NONE;
-    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
-    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    l->TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    l->TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    l->TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    l->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    l->TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
     for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++) {
         if (compressions[i].compression != compression) continue;
-        if (bits > 16 || samples > 8 || !has_sane_pieces(tiff, width, height))
+        if (bits > 16 || samples > 8 || !has_sane_pieces(l, tiff, width, height))
             return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
                                   "the TIFF picture has more than 16 bits a channel or 8 channels, or larger tiles");
         uint64_t least = compressions[i].find_least(width, height, (uint64_t)bits * samples);
         UIR_TRY(uir_image_allocate(source, width, height, least));
-        return check_pieces(source, tiff, compression);
+        return check_pieces(l, source, tiff, compression);
     }
     return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
                           "the TIFF picture's compression is none of LZW, deflate, PackBits, CCITT and JPEG");
@@ -144,20 +155,20 @@ static uir_status allocate(uir_image_source *source, TIFF *tiff) {
 
 /* ---- the pixels ---- */
 
-static uir_status take_pixels(uir_image_source *source, TIFF *tiff, uint32_t *raster) {
+static uir_status take_pixels(const libtiff *l, uir_image_source *source, TIFF *tiff, uint32_t *raster) {
     uir_pixels *p = &source->pixels;
     char message[1024];
     uint16_t photometric = PHOTOMETRIC_MINISBLACK, extra_count = 0, *extras = NULL;
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    l->TIFFGetFieldDefaulted(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
     source->gray = photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_MINISWHITE;
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extras);
+    l->TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extras);
     /* Colours come as they lie there: what is said to be multiplied by its alpha already is left alone. */
     uint16_t alone[8] = {EXTRASAMPLE_ASSOCALPHA};
-    if (extra_count && extra_count <= 8) TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra_count, alone);
-    if (!TIFFRGBAImageOK(tiff, message))
+    if (extra_count && extra_count <= 8) l->TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra_count, alone);
+    if (!l->TIFFRGBAImageOK(tiff, message))
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
                               "the TIFF picture is of colours that cannot be shown as RGB");
-    if (!TIFFReadRGBAImageOriented(tiff, (uint32_t)p->width, (uint32_t)p->height, raster, ORIENTATION_TOPLEFT, 1))
+    if (!l->TIFFReadRGBAImageOriented(tiff, (uint32_t)p->width, (uint32_t)p->height, raster, ORIENTATION_TOPLEFT, 1))
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture is damaged or cut off");
     size_t count = p->size / 3;
     UIR_WRITTEN_ELSEWHERE(raster, count * sizeof *raster);
@@ -169,12 +180,12 @@ static uir_status take_pixels(uir_image_source *source, TIFF *tiff, uint32_t *ra
     return UIR_STATUS_OK;
 }
 
-static uir_status decode(uir_image_source *source, TIFF *tiff) {
-    UIR_TRY(allocate(source, tiff));
+static uir_status decode(const libtiff *l, uir_image_source *source, TIFF *tiff) {
+    UIR_TRY(allocate(l, source, tiff));
     size_t size = source->pixels.size / 3 * sizeof(uint32_t);
     uint32_t *raster = uir_allocate_zeroed(source->allocator, size);
     if (!raster) return UIR_STATUS_OUT_OF_MEMORY;
-    uir_status status = take_pixels(source, tiff, raster);
+    uir_status status = take_pixels(l, source, tiff, raster);
     uir_release(source->allocator, raster, size);
     return status;
 }
@@ -186,18 +197,23 @@ static tmsize_t bound_allocation(const uir_image_source *source) {
 }
 
 uir_status uir_image_read_tiff(uir_image_source *source) {
+    libtiff library;
+    if (!open_libtiff(&library))
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
+                              "TIFF pictures are decoded by libtiff.so.6 (Debian: libtiff6), which is not on this "
+                              "machine or cannot be opened by this program");
     tiff_stream stream = {.source = source};
-    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    TIFFOpenOptions *options = library.TIFFOpenOptionsAlloc();
     if (!options) return UIR_STATUS_OUT_OF_MEMORY;
-    TIFFOpenOptionsSetMaxSingleMemAlloc(options, bound_allocation(source));
-    TIFFOpenOptionsSetErrorHandlerExtR(options, stay_silent, NULL);
-    TIFFOpenOptionsSetWarningHandlerExtR(options, stay_silent, NULL);
-    TIFF *tiff = TIFFClientOpenExt("picture", "rm", &stream, read_bytes, write_bytes, seek, close_file, find_size, NULL,
-                                   NULL, options);
-    TIFFOpenOptionsFree(options);
+    library.TIFFOpenOptionsSetMaxSingleMemAlloc(options, bound_allocation(source));
+    library.TIFFOpenOptionsSetErrorHandlerExtR(options, stay_silent, NULL);
+    library.TIFFOpenOptionsSetWarningHandlerExtR(options, stay_silent, NULL);
+    TIFF *tiff = library.TIFFClientOpenExt("picture", "rm", &stream, read_bytes, write_bytes, seek, close_file,
+                                           find_size, NULL, NULL, options);
+    library.TIFFOpenOptionsFree(options);
     if (!tiff) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture is damaged or cut off");
-    uir_status status = decode(source, tiff);
-    TIFFClose(tiff);
+    uir_status status = decode(&library, source, tiff);
+    library.TIFFClose(tiff);
     return status;
 }
 

@@ -1,27 +1,35 @@
 /* WebP, by libwebp, in pieces, so that there are moments at which to stop. Alpha is left out, not blended. */
 #include "base/sanitize.h"
 #include "image/full/all.h"
+#include "image/full/library.h"
 
 #ifdef UIR_HAVE_WEBP
 #include <webp/decode.h>
 
+/* clang-format off */
+#define FUNCTIONS(FUNCTION) \
+    FUNCTION(WebPGetFeaturesInternal) FUNCTION(WebPIDecode) FUNCTION(WebPIDelete) FUNCTION(WebPIUpdate) \
+    FUNCTION(WebPInitDecoderConfigInternal)
+/* clang-format on */
+UIR_IMAGE_LIBRARY(libwebp, "libwebp.so.7", FUNCTIONS)
+
 enum { FREE_PIXELS = 1 << 22, PIECES = 16, LEAST_PIECE = 4096 };
 
-static uir_status decode(uir_image_source *source, WebPDecoderConfig *config) {
+static uir_status decode(const libwebp *l, uir_image_source *source, WebPDecoderConfig *config) {
     config->output.colorspace = MODE_RGB;
     config->output.is_external_memory = 1;
     config->output.u.RGBA.rgba = source->pixels.data;
     config->output.u.RGBA.stride = (int)(source->pixels.width * 3);
     config->output.u.RGBA.size = source->pixels.size;
-    WebPIDecoder *decoder = WebPIDecode(NULL, 0, config);
+    WebPIDecoder *decoder = l->WebPIDecode(NULL, 0, config);
     if (!decoder) return UIR_STATUS_OUT_OF_MEMORY;
     VP8StatusCode code = VP8_STATUS_SUSPENDED;
     size_t piece = source->size / PIECES > LEAST_PIECE ? source->size / PIECES : LEAST_PIECE;
     for (size_t used = 0; code == VP8_STATUS_SUSPENDED && used < source->size && !uir_image_stops(source);) {
         used = source->size - used > piece ? used + piece : source->size;
-        code = WebPIUpdate(decoder, source->data, used);
+        code = l->WebPIUpdate(decoder, source->data, used);
     }
-    WebPIDelete(decoder);
+    l->WebPIDelete(decoder);
     if (code == VP8_STATUS_OUT_OF_MEMORY) return UIR_STATUS_OUT_OF_MEMORY;
     if (code == VP8_STATUS_SUSPENDED) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is cut off");
     if (code != VP8_STATUS_OK) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is damaged");
@@ -30,10 +38,16 @@ static uir_status decode(uir_image_source *source, WebPDecoderConfig *config) {
 }
 
 uir_status uir_image_read_webp(uir_image_source *source) {
+    libwebp library;
+    if (!open_libwebp(&library))
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
+                              "WebP pictures are decoded by libwebp.so.7 (Debian: libwebp7), which is not on this "
+                              "machine or cannot be opened by this program");
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config))
+    if (!library.WebPInitDecoderConfigInternal(&config, WEBP_DECODER_ABI_VERSION))
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the libwebp at hand is of another version");
-    VP8StatusCode code = WebPGetFeatures(source->data, source->size, &config.input);
+    VP8StatusCode code =
+        library.WebPGetFeaturesInternal(source->data, source->size, &config.input, WEBP_DECODER_ABI_VERSION);
     if (code == VP8_STATUS_NOT_ENOUGH_DATA)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is cut off");
     if (code != VP8_STATUS_OK) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the WebP picture is damaged");
@@ -41,7 +55,7 @@ uir_status uir_image_read_webp(uir_image_source *source) {
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the WebP picture is animated");
     uint64_t width = (uint64_t)config.input.width, height = (uint64_t)config.input.height;
     UIR_TRY(uir_image_allocate(source, width, height, uir_image_least_bytes(width, height, FREE_PIXELS)));
-    return decode(source, &config);
+    return decode(&library, source, &config);
 }
 
 #else

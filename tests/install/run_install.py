@@ -178,6 +178,8 @@ def test_libraries(tree):
     for name in LIBRARIES:
         path = os.path.join(tree.library, f"lib{name}.so")
         assert re.search(rf"SONAME.*lib{name}\.so\.0\b", run("readelf", "-d", path))
+        needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", path))
+        assert needed and not [n for n in needed if re.match("libtiff|libwebp|libopenjp2", n)], f"lib{name} loads {needed} with it"
         assert f"lib{name}.a" in os.listdir(tree.library)
         exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", path).splitlines()}
         assert exported == public, f"lib{name}: exported {exported - public}, missing {public - exported}"
@@ -211,12 +213,7 @@ def test_static(tree):
         flags = tree.flags(library, "--static")
         archive = os.path.join(tree.library, f"lib{library}.a")
         rest = [f for f in flags if f != "-l" + library]
-        # One of libtiff's codecs is C++, which only a program without any shared library must name.
-        runtime = ["-lstdc++"] if "-lLerc" in flags else []
-        ways = [[archive, *rest], ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *rest]]
-        if not runtime or os.path.isabs(run("cc", "-print-file-name=libstdc++.a").strip()):
-            ways.append(["-static", archive, *rest, *runtime])
-        for way in ways:
+        for way in ([archive, *rest], ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *rest], ["-static", archive, *rest]):
             program = tree.path("static")
             run("cc", "-std=c11", *WARNINGS, "-I", tree.kept.name, source, "-o", program, *way)
             assert "libuir" not in subprocess.run(["ldd", program], capture_output=True, text=True).stdout

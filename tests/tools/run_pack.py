@@ -396,19 +396,25 @@ def test_pictures():
            (huge_bmp, "more pixels than its bytes can hold"), (bmp[:500], "more pixels than its bytes can hold"),
            (b"P6 60000 60000 255 " + b"x" * 80, "more pixels than its bytes can hold"),
            (b"no picture", "of no picture that is known"), (b"", "of no picture that is known"))
-    extra = ((encoded("TIFF"), "TIFF"), (encoded("WEBP", lossless=True), "WebP"), (encoded("JPEG2000"), "JPEG 2000"))
+    extra = ((encoded("TIFF"), "TIFF", "libtiff.so.6"), (encoded("WEBP", lossless=True), "WebP", "libwebp.so.7"),
+             (encoded("JPEG2000"), "JPEG 2000", "libopenjp2.so.7"))
     with Case() as c:
         model = make_model([helper.make_node("ImageDecoder", ["x"], ["y"], name="decode", pixel_format="RGB")],
                            [value("x", ["bytes"], TensorProto.UINT8)], [value("y", ["h", "w", 3], TensorProto.UINT8)])
         done = run(PACK, save(model, c.model), "-o", c.path("model.uir"), "--quiet")
         expect(done.returncode == RAN, "packing", done)
+        damaged = c.path("damaged")  # a folder of libraries that cannot be opened
+        os.mkdir(damaged)
+        for *_, library in extra:
+            open(os.path.join(damaged, library), "wb").close()
         for program, *first in ((RUN_PACKAGE, c.path("model.uir")), (RUN, c.path("model.uir")), (RUN, c.model, "--device", "vm"),
                                 (RUN, c.model, "--device", "interpreter")):
             alone = program == RUN_PACKAGE  # without the libraries of these formats, which it says
-            here = good if alone else good + tuple(picture for picture, _ in extra)
-            for picture, name in extra if alone else ():
+            here = good if alone else good + tuple(picture for picture, *_ in extra)
+            for picture, name, library in extra:
                 data = write_set(c.path("extra"), np.frombuffer(picture, np.uint8))
-                fails(UNSUPPORTED, f"the picture is {name}, which libuir decodes", "decode", command=[program, *first, "--data", data])
+                why = f"the picture is {name}, which libuir decodes" if alone else f"{name} pictures are decoded by {library} ("
+                fails(UNSUPPORTED, why, "decode", command=[program, *first, "--data", data], env={"LD_LIBRARY_PATH": damaged})
             for picture in here:
                 data = write_set(c.path("good"), np.frombuffer(picture, np.uint8), np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")))
                 done = run(program, *first, "--data", data)
