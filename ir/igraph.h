@@ -10,6 +10,7 @@
 #include "ir/device.h"
 #include "ir/iops.h"
 #include "ir/layout.h"
+#include "ir/tiling.h"
 
 /* What one kernel may hold. */
 #define UIR_IGRAPH_MAX_DEPTH 48 /* of blocks in blocks */
@@ -66,18 +67,6 @@ typedef struct uir_islice {
     double fill; /* exact for every dtype's values used (integers up to 2^53) */
     bool block;  /* repeats along its last dim (32-byte block broadcast) */
 } uir_islice;
-
-/* ---- conditions: a conjunction ---- */
-typedef struct uir_iatom {
-    uir_iatom_kind kind;
-    bool negated;            /* FIRST, LAST */
-    uir_condition condition; /* RELATION */
-    uint32_t loop;           /* FIRST, LAST: symbol index of the loop */
-} uir_iatom;
-typedef struct uir_iguard {
-    const uir_iatom *atoms;
-    uint32_t count; /* 0: always */
-} uir_iguard;
 
 /* ---- instructions ---- */
 
@@ -147,15 +136,6 @@ typedef struct uir_iphase {
     uint32_t body_count;
     bool has_kinds; /* written with `on kind { }` */
 } uir_iphase;
-
-/* One row of the tiling function: candidate tm = 96, tn = 64 when M >= 96 cost expr units expr. */
-typedef struct uir_icandidate {
-    uir_dim *tiles; /* per TILE symbol in declaration order */
-    uir_iguard guard;
-    uir_dim cost;  /* of a unit of work; none: 0 */
-    uir_dim units; /* of work, which the threads share; none: 1 */
-    uint32_t line; /* of the source text, 0 when built */
-} uir_icandidate;
 
 typedef struct uir_igraph {
     uir_arena arena;

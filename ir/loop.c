@@ -80,6 +80,30 @@ bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expre
     return false;
 }
 
+bool uir_loop_block_reads(const uir_loop_function *function, uint32_t block, uint32_t tensor) {
+    for (uint32_t id = function->statements.data[block].first_child; id != UIR_LOOP_NONE;) {
+        const uir_loop_statement *s = &function->statements.data[id];
+        for (uint32_t i = 0; i < s->value_count; i++)
+            if (uir_loop_expression_reads(function, s->values[i], tensor)) return true;
+        id = s->next;
+    }
+    return false;
+}
+
+bool uir_loop_is_used_as(const uir_loop_function *function, uint32_t block, uir_loop_use use) {
+    return function->statements.data[block].uses >> use & 1;
+}
+
+uint32_t uir_loop_count_used_as(const uir_loop_function *function, uint32_t first, uir_loop_use use) {
+    uint32_t count = 0;
+    for (uint32_t id = first; id != UIR_LOOP_NONE; id = function->statements.data[id].next) {
+        const uir_loop_statement *s = &function->statements.data[id];
+        count += s->kind == UIR_LOOP_STATEMENT_BLOCK ? uir_loop_is_used_as(function, id, use)
+                                                     : uir_loop_count_used_as(function, s->first_child, use);
+    }
+    return count;
+}
+
 bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor) {
     for (uint32_t id = first; id != UIR_LOOP_NONE; id = function->statements.data[id].next) {
         const uir_loop_statement *s = &function->statements.data[id];

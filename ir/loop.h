@@ -62,7 +62,7 @@
 #define UIR_IR_LOOP_H
 
 #include "ir/graph.h"
-#include "ir/igraph.h"
+#include "ir/tiling.h"
 
 #define UIR_LOOP_MAX_RANK  8
 #define UIR_LOOP_MAX_ITERS 16
@@ -253,6 +253,20 @@ uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *d
  * Only what is reachable counts: schedules leave statements and expressions behind that nothing holds any more. */
 bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expression, uint32_t tensor);
 bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor);
+/* Does a statement of the block load from the tensor? */
+bool uir_loop_block_reads(const uir_loop_function *function, uint32_t block, uint32_t tensor);
+
+/* Is the block marked with the use? How many blocks of the list and below are? */
+bool uir_loop_is_used_as(const uir_loop_function *function, uint32_t block, uir_loop_use use);
+uint32_t uir_loop_count_used_as(const uir_loop_function *function, uint32_t first, uir_loop_use use);
+
+/* The expression with symbols replaced (`replacements[symbol.id]`, NONE: kept). */
+uir_status uir_loop_substitute(uir_loop_function *function, uint32_t expression, const uir_dim *replacements,
+                               uint32_t count, uint32_t *out_expression);
+/* The expression with each load of the tensor replaced by `value`, which is stored there at `indices`, symbols each.
+ * UNSUPPORTED where an index is no symbol or a load has a fill. */
+uir_status uir_loop_inline(uir_loop_function *function, uint32_t expression, uint32_t tensor, uint32_t value,
+                           const uir_dim *indices, uint32_t *out_expression);
 
 /* Do both run along one axis, one as the other: both reduced over, or neither? */
 static inline bool uir_loop_iter_is_same(const uir_loop_iter *a, const uir_loop_iter *b) {

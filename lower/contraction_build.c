@@ -1,5 +1,4 @@
 /* The naive loop AST of a matmul or a convolution: a sum of products, marked as a contraction. */
-#include "lower/contraction.h"
 #include "lower/internal.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * What an update adds is taken apart into the terms of a product, through the values that it is computed from. Terms
  * without a summed axis are multiplied with the finished sum; the others become two factors, such that each has an axis
  * of its own besides one that is summed. */
-#include "lower/contraction_internal.h"
+#include "lower/contraction_classify.h"
 #include "lower/internal.h"
 
 #include <string.h>
@@ -454,7 +454,7 @@ static uir_status classify(uir_loop_function *f, const uir_device *device, bool 
         else if (uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONTRACTION) != said)
             continue;
         else if (said)
-            UIR_TRY(drop_use(f, id, device, uir_contraction_count(f) == 1, arena));
+            UIR_TRY(drop_use(f, id, device, uir_loop_count_used_as(f, f->first, UIR_LOOP_USE_CONTRACTION) == 1, arena));
         else
             status = classify_block(f, id, arena);
         if (status != UIR_STATUS_UNSUPPORTED) UIR_TRY(status);

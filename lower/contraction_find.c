@@ -7,19 +7,6 @@
 #define STATEMENT(f, id)  (&(f)->statements.data[id])
 #define EXPRESSION(f, id) (&(f)->expressions.data[id])
 
-bool uir_loop_is_used_as(const uir_loop_function *f, uint32_t block, uir_loop_use use) {
-    return STATEMENT(f, block)->uses >> use & 1;
-}
-
-static uint32_t count_used_as(const uir_loop_function *f, uint32_t id, uir_loop_use use) {
-    uint32_t count = 0;
-    for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next)
-        count += STATEMENT(f, id)->kind == UIR_LOOP_STATEMENT_BLOCK
-                     ? uir_loop_is_used_as(f, id, use)
-                     : count_used_as(f, STATEMENT(f, id)->first_child, use);
-    return count;
-}
-
 /* Whether a block is never executed, whatever the sizes. */
 static bool find_empty(const uir_loop_function *f, uint32_t id) {
     for (; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
@@ -34,15 +21,8 @@ static bool find_empty(const uir_loop_function *f, uint32_t id) {
 
 /* Nothing of nothing has no tiles: that is loops like any. */
 bool uir_contraction_matches(const uir_loop_function *function) {
-    return uir_contraction_count(function) && !find_empty(function, function->first);
-}
-
-uint32_t uir_contraction_count(const uir_loop_function *f) {
-    return count_used_as(f, f->first, UIR_LOOP_USE_CONTRACTION);
-}
-
-bool uir_contraction_is_scheduled(const uir_loop_function *function) {
-    return count_used_as(function, function->first, UIR_LOOP_USE_MMA) > 0;
+    return uir_loop_count_used_as(function, function->first, UIR_LOOP_USE_CONTRACTION) &&
+           !find_empty(function, function->first);
 }
 
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why) {
@@ -56,76 +36,6 @@ bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor) {
         if (i != tensor && other->role == t->role && other->index == t->index) return false;
     }
     return t->constant;
-}
-
-/* ---- expressions ---- */
-typedef struct rewriter {
-    uir_loop_function *f;
-    const uir_dim *replacements;
-    uint32_t count;
-    uint32_t tensor; /* loads of it become `value`, stored at `indices`; NONE: no */
-    uint32_t value;
-    const uir_dim *indices;
-} rewriter;
-
-static uir_status rewrite(const rewriter *r, uint32_t id, uint32_t *out);
-
-/* What is stored to a tensor, at the place of a load. */
-static uir_status expand(const rewriter *r, const uir_loop_expression *load, uint32_t *out) {
-    uir_loop_function *f = r->f;
-    uint32_t rank = f->tensors.data[r->tensor].rank, count = uir_dims_symbol_count(f->dims);
-    uir_dim *replacements;
-    UIR_TRY_ALLOCATE(replacements, uir_arena_allocate_array(&f->arena, count + 1, sizeof *replacements));
-    for (uint32_t d = 0; d < rank; d++) {
-        uir_symbol symbol;
-        if (!uir_dim_is_symbol(f->dims, r->indices[d], &symbol)) return UIR_STATUS_UNSUPPORTED;
-        replacements[symbol.id] = load->load.indices[d];
-    }
-    rewriter inner = {f, replacements, count, UIR_LOOP_NONE, 0, NULL};
-    return rewrite(&inner, r->value, out);
-}
-
-static uir_status rewrite(const rewriter *r, uint32_t id, uint32_t *out) {
-    uir_loop_function *f = r->f;
-    uir_loop_expression e = *EXPRESSION(f, id);
-    bool changed = false;
-    if (e.kind == UIR_LOOP_CALL) {
-        for (uint32_t i = 0; i < e.argument_count; i++) {
-            uint32_t argument = e.arguments[i];
-            UIR_TRY(rewrite(r, argument, &e.arguments[i]));
-            changed |= argument != e.arguments[i];
-        }
-    } else if (e.kind == UIR_LOOP_INDEX && r->replacements) {
-        e.index = uir_dim_substitute(f->dims, e.index, r->replacements, r->count);
-        if (!e.index.id) return UIR_STATUS_OUT_OF_MEMORY;
-        changed = true;
-    } else if (e.kind == UIR_LOOP_LOAD) {
-        uint32_t rank = f->tensors.data[e.load.tensor].rank;
-        for (uint32_t d = 0; d < rank && r->replacements; d++) {
-            e.load.indices[d] = uir_dim_substitute(f->dims, e.load.indices[d], r->replacements, r->count);
-            if (!e.load.indices[d].id) return UIR_STATUS_OUT_OF_MEMORY;
-            changed = true;
-        }
-        if (e.load.tensor == r->tensor) return e.has_fill ? UIR_STATUS_UNSUPPORTED : expand(r, &e, out);
-    }
-    *out = id;
-    if (!changed) return UIR_STATUS_OK;
-    *out = f->expressions.count;
-    return uir_vector_push(&f->arena, &f->expressions, e);
-}
-
-uir_status uir_loop_substitute(uir_loop_function *f, uint32_t expression, const uir_dim *replacements, uint32_t count,
-                               uint32_t *out_expression) {
-    rewriter r = {f, replacements, count, UIR_LOOP_NONE, 0, NULL};
-    return rewrite(&r, expression, out_expression);
-}
-
-static bool reads(const uir_loop_function *f, uint32_t id, uint32_t tensor) {
-    const uir_loop_expression *e = EXPRESSION(f, id);
-    if (e->kind == UIR_LOOP_LOAD) return e->load.tensor == tensor;
-    for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
-        if (reads(f, e->arguments[i], tensor)) return true;
-    return false;
 }
 
 /* ---- blocks in the order of the text ---- */
@@ -153,28 +63,20 @@ static uint32_t only_statement(const uir_loop_function *f, uint32_t block) {
     return id != UIR_LOOP_NONE && STATEMENT(f, id)->next == UIR_LOOP_NONE ? id : UIR_LOOP_NONE;
 }
 
-bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor) {
-    for (uint32_t id = STATEMENT(f, block)->first_child; id != UIR_LOOP_NONE; id = STATEMENT(f, id)->next) {
-        for (uint32_t i = 0; i < STATEMENT(f, id)->value_count; i++)
-            if (reads(f, STATEMENT(f, id)->values[i], tensor)) return true;
-    }
-    return false;
-}
-
 /* Puts what `block` stores into the blocks after it. */
 static uir_status inline_block(uir_contraction *c, const block_list *blocks, uint32_t at) {
     uir_loop_function *f = c->f;
     uint32_t store = only_statement(f, blocks->ids[at]);
     const uir_loop_statement *s = STATEMENT(f, store);
     uint32_t tensor = s->targets[0].tensor;
-    rewriter r = {f, NULL, 0, tensor, s->values[0], s->targets[0].indices};
     for (uint32_t i = at + 1; i < blocks->count; i++) {
         if (!uir_loop_block_reads(f, blocks->ids[i], tensor)) continue;
         for (uint32_t id = STATEMENT(f, blocks->ids[i])->first_child; id != UIR_LOOP_NONE;
              id = STATEMENT(f, id)->next) {
             for (uint32_t v = 0; v < STATEMENT(f, id)->value_count; v++) {
                 uint32_t value;
-                uir_status status = rewrite(&r, STATEMENT(f, id)->values[v], &value);
+                uir_status status = uir_loop_inline(f, STATEMENT(f, id)->values[v], tensor, s->values[0],
+                                                    s->targets[0].indices, &value);
                 if (status == UIR_STATUS_UNSUPPORTED)
                     return uir_contraction_refuse(c, "what is computed before the contraction cannot be inlined");
                 UIR_TRY(status);

@@ -3,8 +3,10 @@
 #define UIR_LOWER_CONTRACTION_INTERNAL_H
 
 #include "lower/contraction.h"
+#include "lower/contraction_classify.h"
+#include "lower/internal.h"
 
-enum { UIR_CONTRACTION_MAX_BLOCKS = 64, UIR_CONTRACTION_MAX_PRODUCTS = 8 };
+enum { UIR_CONTRACTION_MAX_BLOCKS = 64 };
 
 /* uir_loop_class of an axis that has one. */
 typedef enum uir_contraction_class {
@@ -43,21 +45,13 @@ typedef struct uir_contraction {
     uint32_t after_count;
 } uir_contraction;
 
-uint32_t uir_contraction_count(const uir_loop_function *f);
 /* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of
  * them follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */
 uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
                                 uir_diagnostics *diagnostics, uir_contraction *out);
 /* From now on the first factor is the second, and rows are columns. */
 void uir_contraction_exchange(uir_contraction *c);
-/* Does mma take a factor of the dtype, into sums of that dtype? */
-bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
-bool uir_loop_block_reads(const uir_loop_function *f, uint32_t block, uint32_t tensor);
-bool uir_loop_is_used_as(const uir_loop_function *f, uint32_t block, uir_loop_use use);
-/* The expression with symbols replaced (`replacements[symbol.id]`, NONE: kept). */
-uir_status uir_loop_substitute(uir_loop_function *f, uint32_t expression, const uir_dim *replacements, uint32_t count,
-                               uint32_t *out_expression);
 
 #endif

@@ -1,6 +1,5 @@
 /* What a scheduled contraction says beyond other functions: layouts of its factors, and mma. */
-#include "lower/contraction_internal.h"
-#include "lower/kernel.h"
+#include "lower/contraction_kernel.h"
 
 #include <string.h>
 

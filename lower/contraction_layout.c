@@ -1,5 +1,5 @@
 /* Layouts of a contraction's tiles and of constants that are packed for it. */
-#include "lower/contraction_plan.h"
+#include "lower/contraction_layout.h"
 
 void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t columns, uint32_t group,
                                  const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,

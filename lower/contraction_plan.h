@@ -3,6 +3,7 @@
 #define UIR_LOWER_CONTRACTION_PLAN_H
 
 #include "lower/contraction_internal.h"
+#include "lower/contraction_layout.h"
 #include "lower/schedule.h"
 
 /* One of m, n, k: the axis that is tiled. */
@@ -78,18 +79,6 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
 /* What is decided before there are tiles. `left_out`: uir_contraction_find. */
 uir_status uir_contraction_plan_choose(uir_contraction_plan *p, uint32_t number, const bool *left_out, uir_arena *arena,
                                        uir_diagnostics *diagnostics);
-
-/* ---- where tiles and packed constants lie (contraction_layout.c) ---- */
-enum { UIR_CONTRACTION_PAD = 16 };
-/* Panels of `width` columns, or of half as many where there are no more: in each, the dims that `block` sums over (by
- * how `access` reads the tensor), then its columns, one beside the other; all other dims outside. `group` neighbours
- * along the innermost of what is summed over, where its extent is a multiple, lie together in each column. */
-void uir_contraction_make_panels(const uir_loop_function *f, uint32_t tensor, uint32_t width, uint32_t group,
-                                 const uir_loop_access *access, uint32_t column, const uir_loop_statement *block,
-                                 uir_layout *out_layout);
-/* The last `inner` dims lie together, and what holds them a little further apart than it takes, so that they do not
- * meet in the same places of a cache. */
-void uir_contraction_make_apart(const uir_loop_function *f, uint32_t tensor, uint32_t inner, uir_layout *out_layout);
 
 /* ---- carrying out by schedule primitives (contraction_steps.c) ---- */
 /* What is computed before the contractions goes into what reads it; the first thing that is done. */

@@ -145,7 +145,7 @@ static uir_status shape(uir_contraction_plans *all, uir_schedule *s, uir_arena *
 static uir_status build(const uir_loop_function *naive, const uir_device *device, uir_parameter_choice *choice,
                         bool few, uir_text *steps, uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out,
                         bool *out_always) {
-    uir_contraction_plans all = {.count = uir_contraction_count(naive)};
+    uir_contraction_plans all = {.count = uir_loop_count_used_as(naive, naive->first, UIR_LOOP_USE_CONTRACTION)};
     uir_loop_function *f;
     uir_schedule *s = NULL;
     bool never = false;

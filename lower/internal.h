@@ -11,6 +11,8 @@
 
 #define UIR_LOWER_NONE UINT32_MAX
 
+enum { UIR_CONTRACTION_MAX_PRODUCTS = 8 }; /* in one kernel, whose tiles lie on chip at once */
+
 /* The name of the device's first space that is for this (UIR_SPACE_*); NULL: it has none, or there is no device. */
 const char *uir_lower_space(const uir_device *device, uint32_t role);
 

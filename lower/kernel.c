@@ -2,7 +2,7 @@
 #include "lower/kernel.h"
 
 #include "ir/igraph_synchronise.h"
-#include "lower/contraction.h"
+#include "lower/contraction_kernel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,13 @@
 /* The text of a record of parameters. */
 #include "lower/parameters.h"
 
+#include "ir/device.h"
+
+const char *uir_stationary_name(uir_stationary stationary) {
+    static const char *const names[] = {"sums", "left", "right"};
+    return names[stationary];
+}
+
 static uir_status read_size(uir_tokenizer *tokens, int64_t most, const char *what, int64_t *out) {
     uir_token at = tokens->current;
     UIR_TRY(uir_tokenizer_expect_integer(tokens, out));

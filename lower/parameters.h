@@ -21,7 +21,10 @@
 #define UIR_LOWER_PARAMETERS_H
 
 #include "base/text.h"
-#include "lower/stationary.h"
+
+/* What of a product stays on the chip while the rest goes by (lower/stationary.h). */
+typedef enum uir_stationary { UIR_STATIONARY_SUMS, UIR_STATIONARY_LEFT, UIR_STATIONARY_RIGHT } uir_stationary;
+const char *uir_stationary_name(uir_stationary stationary); /* "sums", "left", "right" */
 
 enum { UIR_PARAMETERS_MAX_TILES = 64, UIR_PARAMETERS_MAX_SIZE = 1 << 16 };
 

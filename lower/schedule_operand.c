@@ -1,5 +1,5 @@
 /* What a sum of products takes: an operand computed ahead, the operands' order, what the block is to later stages. */
-#include "lower/contraction.h"
+#include "lower/contraction_classify.h"
 #include "lower/schedule_internal.h"
 
 #include <stdio.h>

@@ -4,11 +4,6 @@
 const uint32_t uir_tile_sides[UIR_TILES][2] = {
     {UIR_SIDE_ROWS, UIR_SIDE_DEPTH}, {UIR_SIDE_DEPTH, UIR_SIDE_COLUMNS}, {UIR_SIDE_ROWS, UIR_SIDE_COLUMNS}};
 
-const char *uir_stationary_name(uir_stationary stationary) {
-    static const char *const names[] = {"sums", "left", "right"};
-    return names[stationary];
-}
-
 enum { MOST_PARTS = 128, LONGEST = 2048 }; /* sizes of a tile's side that are looked at; elements */
 
 static int64_t count_tiles(int64_t extent, int64_t tile) {

@@ -14,9 +14,7 @@
 #define UIR_LOWER_STATIONARY_H
 
 #include "ir/device.h"
-
-typedef enum uir_stationary { UIR_STATIONARY_SUMS, UIR_STATIONARY_LEFT, UIR_STATIONARY_RIGHT } uir_stationary;
-const char *uir_stationary_name(uir_stationary stationary); /* "sums", "left", "right" */
+#include "lower/parameters.h"
 
 enum { UIR_SIDE_ROWS, UIR_SIDE_COLUMNS, UIR_SIDE_DEPTH, UIR_SIDES };
 enum { UIR_TILE_LEFT, UIR_TILE_RIGHT, UIR_TILE_SUMS, UIR_TILES };

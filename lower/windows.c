@@ -773,7 +773,7 @@ uir_status uir_windows_schedule(const uir_loop_function *function, const uir_dev
     uir_schedule *s = NULL;
     bool unknown = false;
     *out_taken = false;
-    if (uir_contraction_count(function) != 1) return UIR_STATUS_OK;
+    if (uir_loop_count_used_as(function, function->first, UIR_LOOP_USE_CONTRACTION) != 1) return UIR_STATUS_OK;
     UIR_TRY(uir_loop_clone(function, &w.p.f));
     uir_arena_init(&arena, &function->allocator);
     uir_status status = uir_schedule_create(w.p.f, device, diagnostics, &s);

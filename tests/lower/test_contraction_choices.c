@@ -196,7 +196,7 @@ static bool check_function(golden_case *of, const uir_device *device, const uir_
     uir_text_init(&text, allocator);
     uir_status status = uir_loop_parse(allocator, of->input, strlen(of->input), of->title, &d, &function);
     if (status == UIR_STATUS_OK) status = uir_loop_verify(function, &d);
-    if (status == UIR_STATUS_OK && uir_contraction_is_scheduled(function)) {
+    if (status == UIR_STATUS_OK && uir_loop_count_used_as(function, function->first, UIR_LOOP_USE_MMA)) {
         status = uir_lower_kernel(function, device, allocator, &d, &igraphs);
     } else {
         if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, device, NULL, NULL, &d, &list);
