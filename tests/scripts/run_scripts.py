@@ -57,6 +57,49 @@ def test_the_same_flags_whoever_builds():
         assert theirs and mine == theirs, f"{sorted(mine ^ theirs)}"
 
 
+def test_release_refuses():
+    """A release of a made-up checkout: each thing that is missing is named, and then the tag, the archive and its checksum are made."""
+    with tempfile.TemporaryDirectory() as root:
+        def put(name, text, mode=0o644):
+            os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+            with open(os.path.join(root, name), "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(os.path.join(root, name), mode)
+
+        def release(*arguments):
+            return subprocess.run([os.path.join(root, "script", "release"), *arguments], capture_output=True, text=True)
+
+        def git(*arguments):
+            return subprocess.run(["git", "-C", root, "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True, capture_output=True, text=True).stdout
+
+        with open(os.path.join(ROOT, "script", "release"), encoding="utf-8") as f:
+            put("script/release", f.read(), 0o755)
+        put("script/test", "#!/bin/sh\nexit $(cat result)\n", 0o755)
+        put("result", "1\n")
+        put(".gitignore", "build/\n")
+        put("CMakeLists.txt", "project(uir VERSION 1.2.3 LANGUAGES C)\n")
+        put("CHANGELOG.md", "## 1.2.3 (unreleased)\n")
+        git("init", "-q")
+        git("config", "user.name", "a")
+        git("config", "user.email", "a@b")
+        for arguments, words in (((), "usage"), (("1.2",), "usage"), (("1.2.3x",), "no version"), (("1.2.3", "--slow"), "--slow"), (("1.2.4",), "CMakeLists.txt"),
+                                 (("1.2.3",), "CHANGELOG.md")):
+            done = release(*arguments)
+            assert done.returncode == 2 and words in done.stderr, f"{arguments}: {done.returncode} {done.stderr}"
+        put("CHANGELOG.md", "## 1.2.3 (2026-01-02)\n")
+        assert "commit" in release("1.2.3").stderr
+        git("add", "-A")
+        git("commit", "-qm", "a")
+        assert release("1.2.3").returncode == 1 and not git("tag"), "a failed test stops a release"
+        put("result", "0\n")
+        git("commit", "-qam", "b")
+        done = release("1.2.3", "--fast")
+        assert done.returncode == 0, done.stderr
+        assert git("tag").split() == ["v1.2.3"]
+        subprocess.run(["sha256sum", "-c", "uir-1.2.3.tar.gz.sha256"], cwd=os.path.join(root, "build"), check=True, capture_output=True)
+        assert "released once" in release("1.2.3").stderr
+
+
 def counts_of(text, code=0):
     """How the runner takes a suite that says `text`."""
     r = runner.Runner("fast")
