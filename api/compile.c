@@ -223,7 +223,7 @@ uint32_t uir_model_code_count(const uir_model *model) {
 /* What the compiler said stays once it is done. */
 const char *uir_model_code_explain_vm(const uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    if (!code || strcmp(model->info.device, "vm") == 0) return "the VM is the device that was asked for";
+    if (!code || strcmp(model->info.device, "vm") == 0) return "the requested device is the VM";
     if (model->info.native_why) return model->info.native_why;
     pthread_mutex_lock(&code->mutex);
     bool done = code->done || !code->started;
@@ -370,8 +370,8 @@ static uir_status warn_without_compiler(uir_call *call, uir_model *model) {
         const char *why = d ? d->message : uir_status_text(found);
         model->info.native_why = uir_arena_copy_string(&model->arena, why, strlen(why));
         if (!model->info.native_why) status = UIR_STATUS_OUT_OF_MEMORY;
-        uir_warning(&call->diagnostics, NULL, "the VM runs the model, for its kernels cannot be compiled: %s%s%s%s", why,
-                    d && d->hint ? " (" : "", d && d->hint ? d->hint : "", d && d->hint ? ")" : "");
+        uir_warning(&call->diagnostics, NULL, "the VM runs the model, since its kernels cannot be compiled: %s%s%s%s",
+                    why, d && d->hint ? " (" : "", d && d->hint ? d->hint : "", d && d->hint ? ")" : "");
     }
     uir_diagnostics_deinit(&said);
     return status;
@@ -434,8 +434,8 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     model->info.kernel_count = compile->lowering.kernels.count;
     if (uir_model_wants_source(options) && (!native || !model->info.kernel_count))
         return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                              "sources are those of a model with kernels on the device cpu",
-                              "there is no source: the model has no native code here");
+                              "load a model that has kernels, on the device cpu",
+                              "no kernel sources: the model has no native code here");
     if (native && model->info.kernel_count) {
         code->variant = compile->cpu.variant;
         UIR_TRY(compile_kernels(call, model, waits, uir_progress_part(progress, packaged, 1)));

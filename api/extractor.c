@@ -96,7 +96,7 @@ uir_status uir_extractor_create(uir_context *context, const char *path, uir_valu
         uir_extractor_destroy(p);
         *out_parts = NULL;
     }
-    return uir_call_end(&call, status, "taking a model apart");
+    return uir_call_end(&call, status, "extracting parts of a model");
 }
 
 void uir_extractor_destroy(uir_extractor *p) {
@@ -220,7 +220,7 @@ static uir_status write_model(uir_call *call, uir_extractor *p, const char *path
     if (status == UIR_STATUS_OK && !p->cut.outputs.count) status = UIR_STATUS_INVALID_ARGUMENT;
     if (status == UIR_STATUS_OK && bytes.length > INT32_MAX)
         status = uir_error(&call->diagnostics, UIR_STATUS_LIMIT, &(uir_location){.file = path},
-                           "a model of %zu bytes is more than one ONNX file can hold", bytes.length);
+                           "a model of %zu bytes is too large for an ONNX file", bytes.length);
     if (status == UIR_STATUS_OK) status = uir_io_write_file(path, bytes.data, bytes.length, &call->diagnostics);
     uir_text_deinit(&bytes);
     return status;
@@ -232,8 +232,7 @@ static uir_status write_cut(uir_call *call, uir_extractor *p, const uir_subgraph
     uir_subgraph subgraph, *cut = &subgraph;
     UIR_TRY(UIR_STRUCT_TAKE(&call->diagnostics, uir_subgraph, given, cut));
     if (!cut->nodes)
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "uir_subgraph.nodes does not say which nodes are in it");
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "uir_subgraph.nodes is NULL");
     if (cut->output) { /* where no kept part makes it, nothing is left to go out, which is refused below */
         UIR_TRY_ALLOCATE(left_out, uir_arena_allocate_array(&p->parts.arena, p->parts.values.count, sizeof *left_out));
         memset(left_out, true, p->parts.values.count * sizeof *left_out);

@@ -67,7 +67,7 @@ static uir_status interpret(kernel_run *run, const uir_launch *launch, void *con
     }
     for (const uir_diagnostic *d = said.first; d; d = d->next) {
         if (status == UIR_STATUS_NOT_FOUND)
-            uir_warning(to, &d->location, "%s: the host computes them", d->message);
+            uir_warning(to, &d->location, "%s; the node is computed on the host", d->message);
         else if (d->severity == UIR_SEVERITY_ERROR)
             uir_error_hint(to, d->status, &d->location, d->hint, "%s", d->message);
     }

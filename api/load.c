@@ -152,10 +152,9 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
         status = uir_error_hint(
             &call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
             is_described(call, device)
-                ? "uir cannot run on this machine yet: --interpret (`interpret`) simulates it, slowly, on "
-                  "this CPU"
+                ? "use --interpret (`interpret`): it runs the device's kernels on the interpreter, slowly"
                 : NULL,
-            "there is no device '%s'; the devices are: %s", device, names.data);
+            "no driver for device '%s' in this build; use one of %s", device, names.data);
     uir_text_deinit(&names);
     return status;
 }
@@ -186,7 +185,7 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
     UIR_TRY(build(call, progress, false, model));
     model->info.why = why;
     model->info.fault_count = uir_lowering_is_fault(status);
-    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, for no kernels could be made of it: %s%s",
+    uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, since no kernels could be made of it: %s%s",
                 why, model->info.fault_count ? "; please report this fault of the compiler" : "");
     return UIR_STATUS_OK;
 }
@@ -364,8 +363,8 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
     if (wants_interpreter(options) && !options->interpret &&
         (compile.precision == UIR_PRECISION_F16 || compile.precision == UIR_PRECISION_BF16))
         return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                              "leave it out, or name a device that has kernels",
-                              "precision %s: the interpreter multiplies what the model has", options->precision);
+                              "omit the precision, or name a device that has kernels",
+                              "precision %s: the interpreter multiplies in the model's own types", options->precision);
     if (options->interpret) UIR_TRY(uir_model_choose_described(call, model, options, &compile.description));
     uir_compile_init(&uir_model_get_source(model)->compile, source, &compile, &model->allocator, &model->arena);
     return UIR_STATUS_OK;
@@ -387,7 +386,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     UIR_TRY(begin_compile(call, model, source, options));
     if (wants_interpreter(options) && uir_model_wants_source(options))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "there is no source: the interpreter runs no kernels");
+                         "no kernel sources: the interpreter runs no kernels");
     if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
     if (source->path && !wants_interpreter(options)) {
         uir_status status = uir_model_open_cached(call, model, source->path, options);

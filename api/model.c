@@ -74,7 +74,7 @@ size_t uir_model_output_count(const uir_model *model) {
 static uir_status answer(const uir_model *model, const char *type, const void *known, size_t size, void *out) {
     uir_call call;
     uir_call_begin(&call, model->context);
-    return uir_call_end(&call, uir_struct_give(&call.diagnostics, type, known, size, out), "asking about a model");
+    return uir_call_end(&call, uir_struct_give(&call.diagnostics, type, known, size, out), "querying a model");
 }
 
 uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info) {
@@ -95,7 +95,7 @@ static uir_status give_port(const uir_model *model, const uir_api_port *ports, u
     if (status == UIR_STATUS_OK && index >= count)
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no %s %zu; it has %u",
                            kind, index, count);
-    return uir_call_end(&call, status, "asking about a model");
+    return uir_call_end(&call, status, "querying a model");
 }
 
 uir_status uir_model_get_input(const uir_model *model, size_t index, uir_port *out_port) {
@@ -157,10 +157,10 @@ static uir_status find_port(const uir_model *model, const uir_api_port *ports, u
         return UIR_STATUS_OK;
     }
     uir_call_begin(&call, model->context);
-    uir_status status = name ? refuse_name(&call, ports, count, kind, name)
-                             : uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                         "an %s is asked for without a name", kind);
-    return uir_call_end(&call, status, "asking about a model");
+    uir_status status =
+        name ? refuse_name(&call, ports, count, kind, name)
+             : uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the name of the %s is NULL", kind);
+    return uir_call_end(&call, status, "querying a model");
 }
 
 uir_status uir_model_find_input(const uir_model *model, const char *name, size_t *out_index) {
@@ -257,7 +257,7 @@ uir_status uir_model_get_input_shape(const uir_model *model, size_t index, const
     uir_call_begin(&call, model->context);
     uir_status status = model->is_description
                             ? uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                                        "the model is not supported: the file's declarations are all that is known")
+                                        "the model is not supported: only the file's declarations are known")
                             : model->table->get_input_shape(&call, model, index, bindings, binding_count, out_dims);
-    return uir_call_end(&call, status, "asking for a shape");
+    return uir_call_end(&call, status, "getting a shape");
 }

@@ -26,8 +26,7 @@ uir_status uir_model_get_node(const uir_model *model, size_t index, uir_model_no
     uir_model_node node;
     if (!find_model_node(model, index, &node)) return UIR_STATUS_NOT_FOUND;
     uir_call_begin(&call, model->context);
-    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_model_node, &node, out_node),
-                        "asking about a node");
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_model_node, &node, out_node), "querying a node");
 }
 
 static uir_status give_row_node(const uir_session *session, uint32_t index, bool again, uir_row_node *out_node) {
@@ -36,7 +35,7 @@ static uir_status give_row_node(const uir_session *session, uint32_t index, bool
     if (!find_model_node(session->model, index, &node)) return UIR_STATUS_NOT_FOUND;
     uir_row_node row = {.node = index, .again = again, .name = node.name, .op = node.op};
     uir_call_begin(&call, session->model->context);
-    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_row_node, &row, out_node), "asking about a run");
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_row_node, &row, out_node), "querying a run");
 }
 
 /* The plan's step of a row. */

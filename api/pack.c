@@ -44,7 +44,7 @@ static uir_status take_devices(packing *k) {
     const uir_package_write_options *o = k->options;
     uir_diagnostics *diagnostics = &k->call->diagnostics;
     if (o->device_count > MAX_DEVICES)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%zu devices; a package is for at most %d",
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%zu devices; a package supports at most %d",
                          o->device_count, MAX_DEVICES);
     k->devices[0] = uir_device_get(0)->name;
     k->device_count = o->device_count ? (uint32_t)o->device_count : 1;
@@ -148,10 +148,10 @@ static uir_status write_file(packing *k, const uir_compile_contents *contents) {
     target t = {-1, 0, part_of(k, WRITE)};
     if (stat(k->path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "name a file",
-                              "what is there is no regular file, and is left as it is");
+                              "the path is not a regular file, and is left unchanged");
     t.descriptor = open_temporary(k->path, temporary);
     if (t.descriptor < 0)
-        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
+        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "check that the folder exists and is writable",
                               "cannot write the file");
     uir_package_sink sink = {append_to_file, patch_file, file_equals, &t};
     uir_compile_contents whole = *contents;
@@ -166,8 +166,8 @@ static uir_status write_file(packing *k, const uir_compile_contents *contents) {
     if (good) return UIR_STATUS_OK;
     unlink(temporary);
     if (status != UIR_STATUS_OK && status != UIR_STATUS_IO_FAILED) return status;
-    return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the disk full?",
-                          "the file could not be written whole");
+    return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "check that the disk is not full",
+                          "the file could not be written completely");
 }
 
 /* ---- the package ---- */
@@ -216,7 +216,7 @@ static uir_status make_kernels(packing *k) {
     if (status == UIR_STATUS_OK) status = uir_compile_run(&k->compile, UIR_STAGE_RUNS, &lower);
     if (status == UIR_STATUS_OK && !records.found)
         uir_warning(diagnostics, NULL,
-                    "no kernel of the model was tuned for %s on this machine, by this cache: uir-tune does that",
+                    "the cache has no tuning record of the model's kernels for %s on this machine: run uir-tune",
                     k->devices[0]);
     uir_api_records_deinit(&records);
     uir_cache_close(cache);

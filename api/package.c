@@ -110,12 +110,11 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     model->is_file = true;
     model->is_vouched = package.vouch != NULL;
     const char *why = uir_package_explain_not_native(model->package);
-    model->vm_why = !row->native                                            ? "the VM is the device that was asked for"
+    model->vm_why = !row->native                                            ? "the requested device is the VM"
                     : !uir_package_get_facts(model->package).native_objects ? "the package holds no native code"
-                    : !package.trusted && !package.vouch
-                        ? "the package is not trusted, so that its native code is left alone"
-                    : *why ? why
-                           : "this machine does not run the package's native code";
+                    : !package.trusted && !package.vouch ? "the package is not trusted, so its native code is not used"
+                    : *why                               ? why
+                                                         : "this machine does not run the package's native code";
     model->info = (uir_model_info){.producer = model->facts.producer,
                                    .ir_version = model->facts.ir_version,
                                    .opset = model->facts.opset,

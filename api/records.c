@@ -27,10 +27,9 @@ static uir_status read_entry(const uir_cache_entry *entry, const uir_digest *ker
     uir_status status = uir_records_parse(entry->bytes, entry->size, "the cache", &arena, &said, &records);
     const uir_parameters *found = status == UIR_STATUS_OK ? uir_records_find(&records, kernel) : NULL;
     if (found) *out = *found;
-    const char *why = said.first ? said.first->message : "it is another kernel's";
+    const char *why = said.first ? said.first->message : "it belongs to another kernel";
     bool broken = !found && status != UIR_STATUS_OUT_OF_MEMORY && status != UIR_STATUS_CANCELLED;
-    if (broken)
-        uir_warning(diagnostics, NULL, "the cache's record of parameters for kernel %s is left out: %s", name, why);
+    if (broken) uir_warning(diagnostics, NULL, "the cache's tuning record for kernel %s is ignored: %s", name, why);
     uir_diagnostics_deinit(&said);
     uir_arena_deinit(&arena);
     return found ? UIR_STATUS_OK : broken ? UIR_STATUS_NOT_FOUND : status;

@@ -45,7 +45,7 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
         return unknown_device(call, model, options->device);
     if (model->is_description)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                         "the model is not supported, and was loaded to be described");
+                         "the model is not supported: it was loaded only to be described");
     uir_session *session;
     UIR_TRY_ALLOCATE(session, uir_allocate_zeroed(&model->context->allocator, sizeof *session));
     session->model = model;
@@ -175,7 +175,7 @@ static uir_status misfit(uir_call *call, const uir_session *session, size_t inde
     describe_port(port, &expected);
     uir_status status = uir_text_status(&expected);
     if (status == UIR_STATUS_OK) {
-        status = uir_error(&call->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is %s, but the model wants %s",
+        status = uir_error(&call->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is %s, but the model requires %s",
                            port->name, given, expected.data);
     }
     uir_text_deinit(&expected);
@@ -227,7 +227,7 @@ static uir_status check_strides(uir_call *call, const uir_port *port, const char
     if (port->kind != UIR_VALUE_TENSOR || port->dtype == UIR_DTYPE_STRING || port->dtype == UIR_DTYPE_NONE ||
         rank > UIR_API_MAX_RANK || (strides && uir_dtype_bits(port->dtype) < 8))
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                         "%s '%s' has no elements of whole bytes that memory of the caller's could hold", what,
+                         "%s '%s' cannot be bound to a buffer: its elements have no fixed size in bytes", what,
                          port->name);
     for (uint32_t d = 0; strides && d < rank; d++) {
         if (strides[d] < 0)
@@ -251,7 +251,7 @@ static uir_status hold_input(uir_call *call, uir_session *session, size_t index,
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is too large", port->name);
     if (needed > held->capacity || (needed && !held->data))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "input '%s' takes %zu bytes, and the buffer bound to it has %zu", port->name, needed,
+                         "input '%s' requires %zu bytes, but the buffer bound to it has %zu", port->name, needed,
                          held->data ? held->capacity : 0);
     held->bound = true;
     session->held[index] = *held;
@@ -362,7 +362,7 @@ static uir_status place_output(uir_call *call, uir_session *session, uint32_t in
     uir_datum *placed;
     if ((*datum)->kind != UIR_VALUE_TENSOR || from->dtype == UIR_DTYPE_STRING)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                         "output '%s' has no bytes that a buffer could take", name);
+                         "output '%s' cannot be bound to a buffer: its elements have no fixed size in bytes", name);
     if (bound->strided) {
         size_t needed;
         element_walk w = {from->rank, from->shape, bound->strides, (size_t)uir_dtype_bits(from->dtype) / 8};
@@ -375,7 +375,7 @@ static uir_status place_output(uir_call *call, uir_session *session, uint32_t in
     }
     if (from->byte_size > bound->capacity)
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "output '%s' takes %zu bytes, and the buffer bound to it has %zu", name, from->byte_size,
+                         "output '%s' requires %zu bytes, but the buffer bound to it has %zu", name, from->byte_size,
                          bound->capacity);
     if (from->byte_size) memmove(bound->data, from->data, from->byte_size);
     UIR_TRY(
@@ -546,7 +546,7 @@ uir_status uir_session_get_output(uir_session *session, size_t index, uir_value 
     if (session->runtime && index < session->model->output_count &&
         (!session->outputs[index] || session->bound[index].made != session->runs)) {
         uir_status status = wrap_output(session, (uint32_t)index);
-        if (status != UIR_STATUS_OK) return uir_call_flush(&session->call, status, "asking for an output");
+        if (status != UIR_STATUS_OK) return uir_call_flush(&session->call, status, "getting an output");
     }
     if (index < session->model->output_count && session->outputs[index]) {
         *out_value = session->outputs[index];
@@ -554,8 +554,8 @@ uir_status uir_session_get_output(uir_session *session, size_t index, uir_value 
     }
     uir_call_begin(&call, session->model->context);
     uir_status status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                  "there is no output %zu; outputs exist after a run that went well", index);
-    return uir_call_end(&call, status, "asking for an output");
+                                  "no output %zu; outputs exist only after a successful run", index);
+    return uir_call_end(&call, status, "getting an output");
 }
 
 /* ---- cost ---- */
@@ -588,7 +588,7 @@ static uir_status get_cost(uir_session *session, const uir_dim_binding *bindings
         const uir_port *port = &model->inputs[i].port;
         if (port->kind != UIR_VALUE_TENSOR || !port->rank_known || port->rank > UIR_API_MAX_RANK)
             return uir_error(&session->call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                             "input '%s' is no tensor of a known rank", port->name);
+                             "input '%s' is not a tensor of known rank", port->name);
         UIR_TRY(model->table->get_input_shape(&session->call, model, i, bindings, count, shape));
         UIR_TRY(uir_runtime_set_input(session->costing, i, port->dtype, port->rank, shape, NULL));
     }
@@ -610,12 +610,12 @@ uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bin
         uir_status status = UIR_STRUCT_GIVE(&session->call.diagnostics, uir_cost, &cost, out_cost);
         if (status == UIR_STATUS_OK) status = get_cost(session, bindings, binding_count, &cost);
         if (status == UIR_STATUS_OK) status = UIR_STRUCT_GIVE(&session->call.diagnostics, uir_cost, &cost, out_cost);
-        return uir_call_flush(&session->call, status, "asking for a run's cost");
+        return uir_call_flush(&session->call, status, "getting a run's cost");
     }
     uir_call_begin(&call, session->model->context);
     uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                                  "the interpreter runs this session: it has no plan whose cost could be told");
-    return uir_call_end(&call, status, "asking for a run's cost");
+                                  "the interpreter runs this session: without a plan its cost is unknown");
+    return uir_call_end(&call, status, "getting a run's cost");
 }
 
 uir_status uir_session_get_launch_cost(const uir_session *session, size_t index, uir_launch_cost *out_cost) {
@@ -632,7 +632,7 @@ uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
                              .flops = cost.flops};
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_launch_cost, &known, out_cost),
-                        "asking for a launch's cost");
+                        "getting a launch's cost");
 }
 
 uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_roofline) {
@@ -663,12 +663,12 @@ uir_status uir_session_count_traffic(uir_session *session) {
         uir_status status = uir_runtime_count_traffic(session->runtime);
         if (status == UIR_STATUS_OK)
             session->statistics.dram_bytes = uir_runtime_get_statistics(session->runtime).dram_bytes;
-        return uir_call_flush(&session->call, status, "counting what a run moved");
+        return uir_call_flush(&session->call, status, "counting a run's traffic");
     }
     uir_call_begin(&call, session->model->context);
     uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                                  "the interpreter runs this session: it moves no slices that could be counted");
-    return uir_call_end(&call, status, "counting what a run moved");
+                                  "the interpreter runs this session: its traffic cannot be counted");
+    return uir_call_end(&call, status, "counting a run's traffic");
 }
 
 /* ---- statistics ---- */
@@ -678,7 +678,7 @@ uir_status uir_session_get_statistics(const uir_session *session, uir_run_statis
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call,
                         UIR_STRUCT_GIVE(&call.diagnostics, uir_run_statistics, &session->statistics, out_statistics),
-                        "asking about a run");
+                        "querying a run");
 }
 
 static bool get_step(const uir_session *session, size_t index, uir_node_statistics *out_node) {
@@ -726,7 +726,7 @@ uir_status uir_session_get_node_statistics(const uir_session *session, size_t in
     if (!found) return UIR_STATUS_NOT_FOUND;
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_node_statistics, &node, out_node),
-                        "asking about a run");
+                        "querying a run");
 }
 
 static bool get_runtime_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
@@ -755,7 +755,7 @@ uir_status uir_session_get_trace_slice(const uir_session *session, size_t index,
     if (!found) return UIR_STATUS_NOT_FOUND;
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_trace_slice, &slice, out_slice),
-                        "asking about a run");
+                        "querying a run");
 }
 
 uir_status uir_session_get_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate) {
@@ -765,7 +765,7 @@ uir_status uir_session_get_estimate(const uir_session *session, size_t index, ui
     if (!table->get_estimate || !table->get_estimate(session, index, &known)) return UIR_STATUS_NOT_FOUND;
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_machine_estimate, &known, out_estimate),
-                        "asking what a machine would take");
+                        "estimating a machine's time");
 }
 
 uir_status uir_session_get_space_estimate(const uir_session *session, size_t index, size_t space,
@@ -777,5 +777,5 @@ uir_status uir_session_get_space_estimate(const uir_session *session, size_t ind
         return UIR_STATUS_NOT_FOUND;
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_space_estimate, &known, out_estimate),
-                        "asking what a machine would take");
+                        "estimating a machine's time");
 }

@@ -10,7 +10,7 @@ static uir_status take_shape(uir_call *call, const uir_session *session, size_t 
     size_t bytes;
     uir_tensor *tensor;
     if (port->kind != UIR_VALUE_TENSOR || port->dtype == UIR_DTYPE_NONE)
-        return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "input '%s' is no tensor of a known type",
+        return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "input '%s' is not a tensor of known type",
                          port->name);
     if (shape->rank > UIR_API_MAX_RANK || (shape->rank && !shape->dims))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s': %s", port->name,
@@ -59,7 +59,7 @@ static uir_status get_output_shape(uir_call *call, uir_session *session, const u
     const uir_port *port = &model->outputs[index].port;
     if (port->kind != UIR_VALUE_TENSOR || !port->rank_known)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                         "output '%s' is no tensor of a rank that is known before a run", port->name);
+                         "output '%s' is not a tensor whose rank is known before a run", port->name);
     uir_arena_init(&scratch, &session->allocator);
     uir_datum **datums = uir_arena_allocate_array(&scratch, count + 1, sizeof(uir_datum *));
     const int64_t **dims = uir_arena_allocate_array(&scratch, count + 1, sizeof(int64_t *));
@@ -72,7 +72,7 @@ static uir_status get_output_shape(uir_call *call, uir_session *session, const u
 
 uir_status uir_session_get_output_shape(uir_session *session, const uir_input_shape *input_shapes, size_t input_count,
                                         size_t index, int64_t *out_dims) {
-    static const char *const what = "asking for an output's shape";
+    static const char *const what = "getting an output's shape";
     uir_call call;
     if (session->runtime) /* it says what is wrong to the session's own sink */
         return uir_call_flush(&session->call,

@@ -62,7 +62,7 @@ static uir_status write_key(const char *path, const char *word, const unsigned c
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (descriptor < 0 && errno == EEXIST)
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "name another file, or remove this one",
-                              "there is a file already, and a key that was written over signs nothing any more");
+                              "the file already exists; overwriting a key would make its signatures unverifiable");
     bool good = descriptor >= 0 && write(descriptor, line, (size_t)length) == length && fsync(descriptor) == 0;
     if (descriptor >= 0) good = close(descriptor) == 0 && good;
     sodium_memzero(line, sizeof line);

@@ -4,11 +4,10 @@
 
 static uir_status check_size(uir_diagnostics *diagnostics, const char *type, const void *structure, size_t *out_size) {
     *out_size = 0;
-    if (!structure)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s: there is no structure to fill", type);
+    if (!structure) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s: the structure is NULL", type);
     memcpy(out_size, structure, sizeof *out_size);
     if (*out_size >= sizeof *out_size) return UIR_STATUS_OK;
-    return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "UIR_INIT sets it",
+    return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "set it with UIR_INIT",
                           "%s.struct_size is not set: it is %zu", type, *out_size);
 }
 
@@ -22,9 +21,9 @@ uir_status uir_struct_take(uir_diagnostics *diagnostics, const char *type, const
     for (size_t i = size; i < given_size; i++) {
         if (bytes[i])
             return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                  "use a library as new as the header, or leave what it does not know at zero",
-                                  "%s.struct_size is %zu, this library knows %zu bytes, and byte %zu is not zero: it "
-                                  "asks for something newer than the library",
+                                  "use a library as new as the header, or leave the unknown members zero",
+                                  "%s.struct_size is %zu, this library knows %zu bytes, and byte %zu is not zero: a "
+                                  "member newer than the library is set",
                                   type, given_size, size, i);
     }
     if (given_size > size) given_size = size;

@@ -41,9 +41,8 @@ uir_status uir_trust_read_key(const char *path, const char *word, uir_diagnostic
     if (parse_key(line, word, out_key)) return UIR_STATUS_OK;
     return uir_error_hint(
         diagnostics, UIR_STATUS_BAD_FILE, &place,
-        "uir-pack --make-key KEY makes KEY, which is secret and signs, and KEY.pub, which tells whom to "
-        "trust",
-        "the file is no key of uir: it does not begin with %s", word);
+        "run uir-pack --make-key KEY: it makes KEY, which is secret and signs, and KEY.pub, which is the key to trust",
+        "the file is not a uir key: it does not begin with %s", word);
 }
 
 /* ---- signatures ---- */
@@ -86,8 +85,8 @@ static uir_status check_signature(const uir_sodium *sodium, const uir_trust *tru
     if (sodium->sign_verify_detached(signature + UIR_SIGNATURE_AT, message, sizeof message,
                                      signature + UIR_SIGNATURE_KEY_AT) == 0)
         return UIR_STATUS_OK;
-    return refuse(diagnostics, trust, "get it again from who made it",
-                  "the package is not what was signed: it is damaged, or somebody changed it");
+    return refuse(diagnostics, trust, "get the package again from its maker",
+                  "the package does not match its signature: it is damaged or was changed");
 }
 
 uir_status uir_trust_vouch(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics) {
@@ -99,14 +98,14 @@ uir_status uir_trust_vouch(void *user, const void *bytes, size_t size, uir_diagn
     const unsigned char *key = (const unsigned char *)bytes + package + UIR_SIGNATURE_KEY_AT;
     uir_status status = UIR_STATUS_OK;
     if (package == size)
-        status = refuse(diagnostics, trust,
-                        "uir-pack --sign KEY signs what it writes; without keys to trust the VM runs the package",
-                        "the package is not signed, or its end is missing, and only what is signed by a key that you "
-                        "trust is to be run");
+        status =
+            refuse(diagnostics, trust,
+                   "sign it with uir-pack --sign KEY, or open it without keys to trust: then the VM runs it",
+                   "the package is not signed, or its end is missing; only packages signed by a trusted key are run");
     if (status == UIR_STATUS_OK) status = find_key(trust, key, diagnostics, &known);
     if (status == UIR_STATUS_OK && !known)
-        status = refuse(diagnostics, trust, "ask who made it for the public key, and be sure that it is his",
-                        "the package is signed by a key that is none of those you trust");
+        status = refuse(diagnostics, trust, "get the public key from the package's maker, and check that it is theirs",
+                        "the package is signed by a key that is not trusted");
     if (status == UIR_STATUS_OK) status = check_signature(&sodium, trust, bytes, package, diagnostics);
     uir_sodium_close(&sodium);
     return status;

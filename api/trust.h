@@ -1,4 +1,4 @@
-/* Packages that somebody signed: their native code may run where the caller trusts his key.
+/* Signed packages: their native code may run where the caller trusts the signer's key.
  *
  * A signature follows the package's bytes in its file: UIR_SIGNATURE_MAGIC, the public key, and an Ed25519 signature of
  * UIR_SIGNED_TEXT with the BLAKE2b of all bytes before it behind. In: files of keys, the bytes of a package's file,

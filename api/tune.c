@@ -317,7 +317,7 @@ static uir_status compare_outputs(tuning *t, side other) {
         if (!is_same(before, after))
             return uir_error_hint(
                 &t->call->diagnostics, UIR_STATUS_INTERNAL, NULL, "this is a fault of the compiler, please report it",
-                "output '%s' is another with other tiles; nothing is kept", model->outputs[i].port.name);
+                "output '%s' changes with the tile size; no tuning result was saved", model->outputs[i].port.name);
     }
     return UIR_STATUS_OK;
 }
@@ -428,8 +428,9 @@ static uir_status keep(tuning *t) {
 
 static uir_status check_native(tuning *t) {
     if (t->sides[BEFORE].session->runtime && !strcmp(t->sides[BEFORE].model->info.device, "cpu")) return UIR_STATUS_OK;
-    return uir_error_hint(&t->call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "uir-run MODEL --explain says why",
-                          "no native code runs the model: there is nothing to tune");
+    return uir_error_hint(&t->call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                          "run uir-run MODEL --explain for the reason",
+                          "no native code runs the model, so there is nothing to tune");
 }
 
 static bool has_records(const tuning *t) {
@@ -473,7 +474,8 @@ static uir_status tune_with(uir_call *call, uir_context *context, const char *pa
                 .side_count = PLAIN,
                 .start_ms = uir_api_now_ms()};
     if (!options->bind)
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "nobody sets the inputs");
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "the inputs are not set: uir_model_tune_options.bind is NULL");
     t.end_ms = t.start_ms + 1e3 * (options->seconds > 0 ? options->seconds : 60);
     uir_arena_init(&t.arena, &context->allocator);
     uir_text_init(&t.records, &context->allocator);

@@ -76,11 +76,12 @@ static uir_status finish_tensor(uir_context *context, uir_status status, uir_ten
 static uir_status check_shape(uir_call *call, uir_dtype dtype, uint32_t rank, const int64_t *shape, size_t *out_size) {
     uint64_t count;
     if (!uir_dtype_is_valid((int)dtype)) {
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%d is no element type", (int)dtype);
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%d is not an element type",
+                         (int)dtype);
     }
     if (!uir_shape_element_count(shape, rank, &count) || !uir_dtype_storage_size(dtype, count, out_size)) {
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "a shape of rank %u that is too large, negative or over rank %d", (unsigned)rank,
+                         "the shape of rank %u is too large, has a negative extent or exceeds rank %d", (unsigned)rank,
                          UIR_MAX_RANK);
     }
     return UIR_STATUS_OK;
@@ -112,7 +113,7 @@ uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtyp
     uir_status status = check_shape(&call, dtype, rank, shape, &expected);
     if (status == UIR_STATUS_OK && (size != expected || (size && !data))) {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "%zu bytes for a tensor that takes %zu", data ? size : (size_t)0, expected);
+                           "the buffer has %zu bytes, and the tensor requires %zu", data ? size : (size_t)0, expected);
     }
     if (status == UIR_STATUS_OK) {
         status = uir_tensor_create_borrowed(&context->allocator, dtype, rank, shape, data, &tensor);
@@ -179,7 +180,7 @@ uir_status uir_value_set_string(uir_value *value, uint64_t index, const char *te
     uir_status status = UIR_STATUS_OK;
     if (!tensor || tensor->dtype != UIR_DTYPE_STRING || index >= tensor->element_count) {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "the value is no string tensor with an element %llu", (unsigned long long)index);
+                           "the value is not a string tensor with an element %llu", (unsigned long long)index);
     } else {
         status = uir_tensor_set_string(tensor, index, text, length);
     }
@@ -209,7 +210,7 @@ uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, do
     if (!(low <= high) || !tensor || !tensor->owned || class == UIR_DTYPE_CLASS_STRING ||
         class == UIR_DTYPE_CLASS_COMPLEX) {
         uir_status status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                      "only a tensor of numbers that owns its data can be filled, from low to high");
+                                      "only a tensor of numbers that owns its data can be filled, with low <= high");
         return uir_call_end(&call, status, "filling a value");
     }
     bool integer = uir_dtype_is_integer(tensor->dtype);

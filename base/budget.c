@@ -236,8 +236,8 @@ static uir_status explain(const uir_budget *budget, const char *what, uir_limit 
     char hint[160], allowed[80], wanted[60] = "";
     const char *stage = budget && budget->stage ? budget->stage : "";
     print_limit(limit, uir_budget_get_limit(budget, limit), allowed, sizeof allowed);
-    if (asked) snprintf(wanted, sizeof wanted, ": %llu are asked for", (unsigned long long)asked);
-    snprintf(hint, sizeof hint, "--limit-%s, or uir_limits.%s, raises the limit", rows[limit].option,
+    if (asked) snprintf(wanted, sizeof wanted, ": %llu requested", (unsigned long long)asked);
+    snprintf(hint, sizeof hint, "raise the limit with --limit-%s or uir_limits.%s", rows[limit].option,
              rows[limit].field);
     return uir_error_hint(diagnostics, UIR_STATUS_LIMIT, location, hint, "%s%s%s%s takes more than %s%s", what,
                           *stage ? " (" : "", stage, *stage ? ")" : "", allowed, wanted);

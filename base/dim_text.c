@@ -155,10 +155,10 @@ static uir_status parse_call(parser *p, const call_row *call, uir_dim *out_dim) 
     uint32_t count = 0, most = call->build ? 2 : DIM_OPERANDS_MAX;
     UIR_TRY(uir_tokenizer_expect(p->tokenizer, "("));
     do {
-        if (count == most) return uir_tokenizer_error(p->tokenizer, "%s takes at most %u operands", call->name, most);
+        if (count == most) return uir_tokenizer_error(p->tokenizer, "%s expects at most %u operands", call->name, most);
         UIR_TRY(parse_sum(p, &operands[count++]));
     } while (uir_tokenizer_accept(p->tokenizer, ","));
-    if (call->build && count != 2) return uir_tokenizer_error(p->tokenizer, "%s takes two operands", call->name);
+    if (call->build && count != 2) return uir_tokenizer_error(p->tokenizer, "%s expects two operands", call->name);
     UIR_TRY(uir_tokenizer_expect(p->tokenizer, ")"));
     *out_dim = call->build ? call->build(p->dims, operands[0], operands[1])
                            : uir_dim_extreme(p->dims, call->kind, operands, count);

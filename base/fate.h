@@ -6,10 +6,10 @@
 /* UIR_FATE(constant, word, why) */
 #define UIR_FATES(UIR_FATE)                                                                                            \
     UIR_FATE(STANDS, "", "")                                                                                           \
-    UIR_FATE(FOLDED, "folded", "constants or known sizes hold what it computes")                                       \
+    UIR_FATE(FOLDED, "folded", "its results are constants or known sizes")                                             \
     UIR_FATE(MERGED, "merged", "an equal node computes it, or the node that reads it")                                 \
-    UIR_FATE(ALIAS, "alias", "its result is another value as it lies in memory")                                       \
-    UIR_FATE(INLINED, "inlined", "it calls a local function, whose nodes stand by themselves")                         \
+    UIR_FATE(ALIAS, "alias", "its result is an alias of another value")                                                \
+    UIR_FATE(INLINED, "inlined", "it calls a local function, whose nodes are listed instead")                          \
     UIR_FATE(DEAD, "dead", "no output of the model needs it")
 
 typedef enum uir_fate {

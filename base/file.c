@@ -15,7 +15,7 @@ const char *uir_file_refuse_place(const char *path) {
     if (length) memcpy(folder, path, length);
     folder[length] = 0;
     const char *place = length ? folder : slash ? "/" : ".";
-    if (stat(place, &about) != 0) return errno == ENOENT ? "there is no such folder" : uir_file_explain(errno);
+    if (stat(place, &about) != 0) return errno == ENOENT ? "no such folder" : uir_file_explain(errno);
     if (!S_ISDIR(about.st_mode)) return "a part of the path is not a folder";
     return access(place, W_OK | X_OK) == 0 ? NULL : uir_file_explain(errno);
 }
@@ -36,7 +36,7 @@ bool uir_file_write_all(int descriptor, const void *data, size_t size) {
 const char *uir_file_explain(int number) {
     switch (number) {
     case ENOENT:
-        return "there is no such file";
+        return "no such file";
     case ENOTDIR:
         return "a part of the path is not a folder";
     case EACCES:
@@ -45,14 +45,13 @@ const char *uir_file_explain(int number) {
     case EISDIR:
         return "it is a folder";
     case ELOOP:
-        return "its symbolic links lead in a circle";
+        return "its symbolic links form a loop";
     case ENOLINK:
-        return "it is or goes through a symbolic link to what is not there";
+        return "it is or goes through a symbolic link to a missing file";
     case EXDEV:
         return "it is or goes through a symbolic link that leads out of the model's folder";
     case EMLINK:
-        return "it has other names (hard links), and its folder is somebody else's, who may have made it one of a file "
-               "of yours";
+        return "it has hard links, and its folder belongs to another user, who may have linked it to a file of yours";
     case EMFILE:
     case ENFILE:
         return "too many files are open";
@@ -115,7 +114,7 @@ uir_status uir_file_take(int descriptor, bool copy, const uir_allocator *allocat
                      .modified_ns = about.st_mtim.tv_nsec};
     *out_why = "out of memory";
     if (file.size > SIZE_MAX / 2) return UIR_STATUS_OUT_OF_MEMORY;
-    *out_why = "more bytes than may be read";
+    *out_why = "it has more bytes than may be read";
     if (!uir_budget_add_file(uir_budget_of(allocator), file.size)) return UIR_STATUS_LIMIT;
     *out_why = "out of memory";
     if (file.size && !copy && is_private(&about)) {

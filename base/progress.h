@@ -1,4 +1,4 @@
-/* How far an operation of several stages is, as one number that never falls, and whether its caller wants it to stop.
+/* The progress of an operation of several stages, as one number that never falls, and its caller's request to stop.
  *
  * In: the caller's function and flag, and from each stage how far it is by itself. Out: calls of the function, few of
  * them however many steps there are; CANCELLED for who tells. All of it on one thread. */

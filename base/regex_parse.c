@@ -118,7 +118,7 @@ static uint32_t take_hex(parser *p) {
         digits++;
     }
     if ((braces && !accept(p, '}')) || (braces ? digits < 1 : digits != 2) || value > 0x10ffff)
-        fail(p, UIR_STATUS_BAD_FILE, "a hexadecimal escape is not one");
+        fail(p, UIR_STATUS_BAD_FILE, "invalid hexadecimal escape");
     return value;
 }
 
@@ -142,7 +142,7 @@ static bool take_escape(parser *p, uir_regex_set *s, uint32_t *out_character) {
     }
     if (c == 'p' || c == 'P' || c == 'C') fail(p, UIR_STATUS_UNSUPPORTED, "\\p, \\P and \\C are not supported");
     if (!c || (c < 128 && ((c >= '1' && c <= '9') || (name >= 'a' && name <= 'z'))))
-        fail(p, UIR_STATUS_BAD_FILE, "an escape that there is not");
+        fail(p, UIR_STATUS_BAD_FILE, "unknown escape");
     return true;
 }
 
@@ -155,7 +155,7 @@ static uir_regex_node *parse_set(parser *p) {
         if (negated || accept_text(p, "[:")) {
             const char *name = p->pattern + p->at, *end = memchr(name, ':', p->length - p->at);
             if (!end || !add_class(p, s, name, (size_t)(end - name), negated))
-                fail(p, UIR_STATUS_BAD_FILE, "a class of characters that there is not");
+                fail(p, UIR_STATUS_BAD_FILE, "unknown class of characters");
             else
                 p->at += (size_t)(end - name) + 1;
             if (!accept(p, ']')) fail(p, UIR_STATUS_BAD_FILE, "a class of characters without an end");
@@ -196,7 +196,7 @@ static bool parse_flags(parser *p) {
         else if (c != 'U')
             break;
     }
-    fail(p, UIR_STATUS_BAD_FILE, "what follows (? is no flag or name");
+    fail(p, UIR_STATUS_BAD_FILE, "no flag or name follows (?");
     return true;
 }
 
@@ -204,7 +204,7 @@ static uir_regex_node *parse_group(parser *p) {
     bool fold = p->fold, dot_newline = p->dot_newline, multiline = p->multiline;
     if (accept_text(p, "?P<") || accept_text(p, "?<")) {
         if (more(p) && (p->pattern[p->at] == '=' || p->pattern[p->at] == '!'))
-            fail(p, UIR_STATUS_BAD_FILE, "looking behind is not in the syntax");
+            fail(p, UIR_STATUS_BAD_FILE, "lookbehind is not supported");
         while (more(p) && p->pattern[p->at] != '>') p->at++;
         if (!accept(p, '>')) fail(p, UIR_STATUS_BAD_FILE, "a name without an end");
     } else if (accept(p, '?')) {
@@ -262,7 +262,7 @@ static bool take_counts(parser *p, int *out_min, int *out_max) {
         return false;
     }
     if (*out_min > MOST_REPEATS || *out_max > MOST_REPEATS || (*out_max >= 0 && *out_max < *out_min))
-        fail(p, UIR_STATUS_BAD_FILE, "a count that is over 1000 or falls");
+        fail(p, UIR_STATUS_BAD_FILE, "a count is over 1000 or decreases");
     return true;
 }
 
@@ -330,7 +330,7 @@ uir_status uir_regex_parse(uir_arena *arena, const char *pattern, size_t length,
                            const char **out_problem, size_t *out_place) {
     parser p = {.arena = arena, .pattern = pattern, .length = length};
     *out_tree = parse_choice(&p);
-    if (p.status == UIR_STATUS_OK && p.at < length) fail(&p, UIR_STATUS_BAD_FILE, "a ) that nothing opened");
+    if (p.status == UIR_STATUS_OK && p.at < length) fail(&p, UIR_STATUS_BAD_FILE, "a ) without a (");
     *out_problem = p.problem;
     *out_place = p.at;
     return p.status;

@@ -128,8 +128,8 @@ static const char *find_damage(const uir_cache *cache, const uir_cache_entry *en
     if (memcmp(h.magic, magic, sizeof magic) != 0 || h.order != ORDER) return "not an entry";
     if (h.version != VERSION) return "another version made it";
     if (h.check != XXH3_64bits(&h, offsetof(uir_cache_header, check))) return "its header is damaged";
-    if (memcmp(&h.key, &entry->key, sizeof h.key) != 0) return "it is another's entry";
-    if (h.size != entry->size) return "its size is not what it was";
+    if (memcmp(&h.key, &entry->key, sizeof h.key) != 0) return "its key does not match";
+    if (h.size != entry->size) return "its size has changed";
     *out_known = h.size > ALWAYS_HASHED && is_known(cache, entry->key, &now);
     if (*out_known) return NULL;
     for (size_t i = sizeof h; i < UIR_CACHE_PAGE; i++) {

@@ -65,18 +65,18 @@ uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagn
     if (folder ? (size_t)snprintf(cache->path, sizeof cache->path, "%s", folder) >= sizeof cache->path || !*folder
                : !default_folder(cache->path, sizeof cache->path, &base)) {
         snprintf(cache->path, sizeof cache->path, "%s", "the cache's folder");
-        return refuse(cache, diagnostics, "there is no usable name; set XDG_CACHE_HOME or HOME, or give --cache");
+        return refuse(cache, diagnostics, "no usable path; set XDG_CACHE_HOME or HOME, or use --cache");
     }
     int error = make_folders(cache->path, base);
     if (error) return refuse(cache, diagnostics, strerror(error));
     cache->folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (cache->folder < 0)
         return refuse(cache, diagnostics,
-                      errno == ELOOP || errno == ENOTDIR ? "it is not a folder itself" : strerror(errno));
+                      errno == ELOOP || errno == ENOTDIR ? "it is a symbolic link or not a folder" : strerror(errno));
     if (fstat(cache->folder, &about) != 0) return refuse(cache, diagnostics, strerror(errno));
-    if (about.st_uid != geteuid()) return refuse(cache, diagnostics, "it belongs to somebody else");
+    if (about.st_uid != geteuid()) return refuse(cache, diagnostics, "it belongs to another user");
     if (about.st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(cache, diagnostics, "others may write to it; chmod 700 would make it usable");
+        return refuse(cache, diagnostics, "other users can write to it; run chmod 700 on it");
     return UIR_STATUS_OK;
 }
 

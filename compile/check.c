@@ -119,7 +119,7 @@ static void compare_outputs(checker *c, uir_stage stage, uir_datum *const *got, 
         if (!comparable(got[i]) || !comparable(wanted[i])) continue;
         c->checked[stage]++;
         if (got[i]->tensor->byte_size != wanted[i]->tensor->byte_size)
-            snprintf(text, sizeof text, "output %u has another shape", i);
+            snprintf(text, sizeof text, "the shape of output %u differs", i);
         else if (same(c, wanted[i]->tensor, got[i]->tensor->data, wanted[i]->tensor->data, bits, what, sizeof what))
             continue;
         else

@@ -54,8 +54,8 @@ void uir_compile_init(uir_compile *c, const uir_onnx_source *source, const uir_c
 uir_status uir_compile_read(uir_compile *c, uir_stage stage, const uir_compile_text *text,
                             uir_diagnostics *diagnostics) {
     if (!rows[stage].read)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "nothing goes on from a text of stage '%s'",
-                         rows[stage].name);
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "compilation cannot continue from a text of stage '%s'", rows[stage].name);
     c->is_text = true;
     UIR_TRY(rows[stage].read(c, stage, text, diagnostics));
     c->next = stage + 1;
@@ -131,7 +131,7 @@ static uir_status check_dump(const char *name, uir_diagnostics *diagnostics) {
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", rows[stage].name);
     }
     return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                     "there is no stage '%s' here; there are %s (uir-opt prints the later ones)", name, names);
+                     "no stage '%s' to dump; use one of %s (uir-opt prints the later ones)", name, names);
 }
 
 /* ---- running ---- */

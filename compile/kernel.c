@@ -79,7 +79,7 @@ uir_status uir_compile_devices_find(const uir_compile_devices *d, const char *na
                                      i ? ":" : "", i ? device->chip : "[:VARIANT]");
     }
     *out_device = NULL;
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "kernels are made for %s; not for '%s'", known,
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the devices are %s; '%s' is unknown", known,
                      name);
 }
 
@@ -119,10 +119,10 @@ uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter
     const char *name = emitter ? emitter : igraph->device->name;
     for (size_t i = 0; i < EMITTER_COUNT; i++)
         if (!strcmp(emitters[i].device, name)) return emitters[i].emit(igraph, index, text, diagnostics);
-    if (emitter) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no emitter '%s'", emitter);
+    if (emitter) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown emitter '%s'", emitter);
     return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                     "there is no emitter for the device '%s'; docs/porting.md says how one is made, and the emitter "
-                     "'null' prints kernels of any device for a machine that does not exist",
+                     "no emitter for the device '%s'; see docs/porting.md to write one, or use the emitter 'null', "
+                     "which prints kernels of any device for an imaginary machine",
                      name);
 }
 
@@ -257,8 +257,8 @@ uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostic
     char have[160] = "";
     for (size_t i = 0; i < ROW_COUNT; i++)
         snprintf(have + strlen(have), sizeof have - strlen(have), "%s%s", i ? ", " : "", rows[i].name);
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                     "nothing here runs kernels by the name '%s'; there are %s", name, have);
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown runner of kernels '%s'; use one of %s",
+                     name, have);
 }
 
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,

@@ -71,7 +71,7 @@ static void sizes_text(const uir_launch *l, char *text, size_t capacity) {
 static uir_status no_variant(const uir_launch *l, uir_diagnostics *diagnostics) {
     char sizes[256];
     sizes_text(l, sizes, sizeof sizes);
-    return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "no variant of the kernel @%s is for the sizes %s",
+    return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "no variant of the kernel @%s fits the sizes %s",
                      l->kernel->name, sizes);
 }
 
@@ -88,7 +88,7 @@ static uir_status choose_function(const uir_launch *l, uir_diagnostics *diagnost
         int64_t tiles[UIR_LAUNCH_MAX_SIZES];
         uir_diagnostics said;
         if (f->sizes.count != l->size_count)
-            return misfit(l, f->file, 0, diagnostics, "it has another number of dims", "");
+            return misfit(l, f->file, 0, diagnostics, "the number of dims differs", "");
         if (f->tiles.count > UIR_LAUNCH_MAX_SIZES) continue;
         uir_diagnostics_init(&said, &l->launcher->allocator);
         uir_status status = uir_loop_choose_tiles(f, l->sizes, tiles, &said);
@@ -109,7 +109,7 @@ static uir_status choose_igraph(const uir_launch *l, uir_diagnostics *diagnostic
     for (uint32_t v = 0; v < list->count; v++) {
         int64_t tiles[UIR_LAUNCH_MAX_SIZES];
         const uir_igraph *g = list->igraphs[v];
-        if (!has_dims(l, g)) return misfit(l, g->file, 0, diagnostics, "it has another number of dims", "");
+        if (!has_dims(l, g)) return misfit(l, g->file, 0, diagnostics, "the number of dims differs", "");
         if (uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE) > UIR_LAUNCH_MAX_SIZES ||
             uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, NULL) != UIR_STATUS_OK)
             continue;
@@ -133,14 +133,14 @@ static uir_status check_argument(const uir_launch *l, const argument *a, uir_dia
     uir_datum *const *datums = a->result ? l->values->outputs : l->values->inputs;
     uint32_t count = a->result ? l->node->output_count : l->node->input_count;
     if (a->index >= count || !datums[a->index] || datums[a->index]->kind != UIR_VALUE_TENSOR)
-        return misfit(l, a->file, a->line, diagnostics, "it has no argument with the number of ", a->name);
+        return misfit(l, a->file, a->line, diagnostics, "the group has no argument at the index of ", a->name);
     const uir_tensor *tensor = datums[a->index]->tensor;
     /* Elements of less than a byte are a kernel's by the bytes that they share. */
     bool shared = uir_dtype_bits(tensor->dtype) < 8 && a->dtype == UIR_DTYPE_U8;
     if (tensor->dtype != a->dtype && !shared)
-        return misfit(l, a->file, a->line, diagnostics, "the element types differ of ", a->name);
+        return misfit(l, a->file, a->line, diagnostics, "the element type does not match for ", a->name);
     if ((shared ? tensor->byte_size : tensor->element_count) != a->elements)
-        return misfit(l, a->file, a->line, diagnostics, "the numbers of elements differ of ", a->name);
+        return misfit(l, a->file, a->line, diagnostics, "the number of elements does not match for ", a->name);
     return UIR_STATUS_OK;
 }
 
@@ -224,7 +224,7 @@ static uir_status run_function(const uir_launch *l, const uir_loop_function *f, 
     UIR_TRY_ALLOCATE(tensors, uir_arena_allocate_array(arena, (size_t)f->tensors.count + 1, sizeof *tensors));
     UIR_TRY_ALLOCATE(values, uir_arena_allocate_array(arena, symbols, sizeof *values));
     UIR_TRY_ALLOCATE(bound, uir_arena_allocate_array(arena, symbols, sizeof *bound));
-    if (f->sizes.count != l->size_count) return misfit(l, f->file, 0, diagnostics, "it has another number of dims", "");
+    if (f->sizes.count != l->size_count) return misfit(l, f->file, 0, diagnostics, "the number of dims differs", "");
     for (uint32_t i = 0; i < f->sizes.count; i++) {
         values[f->sizes.data[i].symbol.id] = l->sizes[i];
         bound[f->sizes.data[i].symbol.id] = true;
@@ -280,7 +280,7 @@ static uir_status check_span(const uir_launch *l, const uir_igraph *g, const uir
     uir_bound_layout layout;
     if (find_layout(l, p, &layout) && layout.span > 0) elements = (uint64_t)layout.span;
     if (span > 0 && (uint64_t)span > elements)
-        return misfit(l, g->file, p->line, diagnostics, "more elements than the group's tensor has are spanned by ",
+        return misfit(l, g->file, p->line, diagnostics, "the group's tensor has fewer elements than the span of ",
                       a->name);
     return UIR_STATUS_OK;
 }
@@ -323,7 +323,7 @@ static uir_status bind_pointers(const uir_launch *l, const uir_igraph *g, const 
         if (uir_dim_evaluate(g->dims, p->element_span, values, bound, uir_dims_symbol_count(g->dims), &span) !=
                 UIR_DIM_EVALUATED ||
             !uir_dtype_storage_size(p->dtype, span < 0 ? 0 : (uint64_t)span, &bytes[count]))
-            return misfit(l, g->file, p->line, diagnostics, "the size cannot be computed of %", p->name);
+            return misfit(l, g->file, p->line, diagnostics, "no size can be computed for %", p->name);
         if (p->role != UIR_IPOINTER_WORK) {
             char name[72];
             snprintf(name, sizeof name, "%%%s", p->name);
@@ -395,7 +395,7 @@ static uir_status run_igraph(const uir_launch *l, const uir_igraph *g, const cha
     UIR_TRY_ALLOCATE(bound, uir_arena_allocate_array(arena, symbols, sizeof *bound));
     UIR_TRY_ALLOCATE(pointers, uir_arena_allocate_array(arena, (size_t)g->pointers.count + 1, sizeof *pointers));
     UIR_TRY_ALLOCATE(bytes, uir_arena_allocate_array(arena, (size_t)g->pointers.count + 1, sizeof *bytes));
-    if (!has_dims(l, g)) return misfit(l, g->file, 0, diagnostics, "it has another number of dims", "");
+    if (!has_dims(l, g)) return misfit(l, g->file, 0, diagnostics, "the number of dims differs", "");
     UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, diagnostics));
     UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, diagnostics));
     UIR_TRY(bind_pointers(l, g, values, bound, outputs, arena, pointers, bytes, diagnostics));

@@ -1,4 +1,4 @@
-/* Groups of a module launched by what a stage made of their kernels, on operands at hand.
+/* Runs one group of a module by its kernel as some stage left it, on given operands.
  *
  * In: kernels and a group with the values that a run of the module has for it. Out: its results, by a loop AST's
  * interpreter or by whatever runs iGraphs. What an edited text's kernel asks of the group that is not there is an error

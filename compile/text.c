@@ -159,7 +159,7 @@ static uir_status read_part(reading *r, const char *part, size_t length, uint32_
     bool loops = r->stage <= UIR_STAGE_SCHEDULE;
     if (loops != (part[0] == 'f') || r->stage == UIR_STAGE_FUSION)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = r->text->file, .line = line},
-                         "the text is not what stage '%s' prints", uir_stage_get(r->stage)->name);
+                         "the text is not one that stage '%s' prints", uir_stage_get(r->stage)->name);
     return loops ? read_function(r, part, length, line) : read_igraph(r, part, length, line);
 }
 

@@ -209,7 +209,7 @@ static uir_status make_body(uir_rule_context *context, uir_math_body maker, void
         UIR_TRY(call_maker(context, maker, user, c, out_graph));
         if (uir_graph_get(m, *out_graph)->outputs.count < c->count + 1)
             return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                    "the body gives %u values; the condition and %u carried ones are needed",
+                                    "the body returns %u values; the condition and %u carried values are required",
                                     uir_graph_get(m, *out_graph)->outputs.count, c->count);
         bool changed = false;
         for (uint32_t i = 0; i < uir_graph_get(m, *out_graph)->outputs.count; i++)
@@ -441,7 +441,7 @@ uir_status uir_math_loop(uir_rule_context *context, uir_value_id trips, uir_valu
     for (uint32_t i = 0; i < carried; i++) operands[i + 2] = enter(context, &c, i, initial[i]);
     uint32_t outputs = uir_graph_get(b->module, body)->outputs.count;
     if (outputs != output_count + 1)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body gives %u values; %u are needed", outputs,
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body returns %u values; %u are required", outputs,
                                 output_count + 1);
     UIR_TRY(uir_math_change_output(context, body, 0, as_scalar, NULL)); /* some write it as [1] */
     uir_value_id *results = uir_rule_allocate(context, output_count + 1u, sizeof *results);

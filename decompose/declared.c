@@ -52,7 +52,7 @@ static uir_status tell(holding *h, const uir_declaration *declaration, bool is_e
     uir_text_init(&made, m->allocator);
     uir_status status = print_type(m, &declaration->type, &declared);
     if (status == UIR_STATUS_OK) status = print_type(m, &value->type, &made);
-    static const char format[] = "'%s' is declared %s, and the node makes %s";
+    static const char format[] = "'%s' is declared %s, but the node produces %s";
     if (status == UIR_STATUS_OK && is_error)
         h->status = uir_error(h->diagnostics, UIR_STATUS_BAD_FILE, &where, format, name, declared.data, made.data);
     else if (status == UIR_STATUS_OK)
@@ -77,6 +77,7 @@ uir_status uir_decompose_check_declared(const uir_module *source, bool strict, u
     holding h = {.source = source, .diagnostics = diagnostics, .strict = strict};
     for (uint32_t i = 0; i < source->declared.count; i++) UIR_TRY(hold(&h, &source->declared.data[i]));
     if (h.shapes > MOST_TOLD)
-        uir_warning(diagnostics, NULL, "%u more declared shapes contradict what nodes make", h.shapes - MOST_TOLD);
+        uir_warning(diagnostics, NULL, "%u more declared shapes contradict the results of their nodes",
+                    h.shapes - MOST_TOLD);
     return h.status;
 }

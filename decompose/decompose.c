@@ -153,7 +153,8 @@ uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, u
         UIR_TRY(carry_name(d, source, made));
     }
     if (!d->map[source.id].id)
-        return uir_error(d->diagnostics, UIR_STATUS_BAD_FILE, NULL, "value '%s' is used before it is made",
+        return uir_error(d->diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                         "value '%s' is undefined: used before anything set it",
                          uir_string_text(&d->source->strings, info->name));
     *out_target = d->map[source.id];
     return UIR_STATUS_OK;

@@ -32,13 +32,13 @@ uint32_t uir_rule_rank(uir_rule_context *context, uir_value_id value) {
     }
     if (type->rank_known && type->kind == UIR_VALUE_TENSOR) {
         if (type->rank <= UIR_MAX_RANK) return type->rank;
-        uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED, "an operand has rank %u; %d is the most",
+        uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED, "an operand has rank %u; at most %d is supported",
                          type->rank, UIR_MAX_RANK);
         return 0;
     }
     uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
-                     type->kind == UIR_VALUE_TENSOR ? "an operand's rank is not known"
-                                                    : "an operand is a sequence or optional where a tensor is needed");
+                     type->kind == UIR_VALUE_TENSOR ? "the rank of an operand is unknown"
+                                                    : "an operand is a sequence or optional; a tensor is required");
     return 0;
 }
 
@@ -82,7 +82,7 @@ int64_t uir_rule_ints(const uir_rule_context *context, const char *name, const i
 int64_t uir_rule_axis(uir_rule_context *context, int64_t axis, uint32_t rank) {
     int64_t normal = axis < 0 ? axis + (int64_t)rank : axis;
     if (axis >= -(int64_t)rank && normal >= 0 && normal < (int64_t)rank) return normal;
-    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "axis %lld is not one of a tensor of rank %u",
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "axis %lld is out of range for a tensor of rank %u",
                      (long long)axis, rank);
     return 0;
 }

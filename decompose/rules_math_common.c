@@ -134,7 +134,7 @@ uir_value_id uir_math_drop_masked(uir_rule_context *context, uir_value_id value,
     uir_builder *b = &context->builder;
     uint32_t rank = uir_rule_rank(context, value);
     if (removed > rank) {
-        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u axes are to be removed from rank %u", removed, rank);
+        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u axes cannot be removed from rank %u", removed, rank);
         return (uir_value_id){0};
     }
     uir_value_id stays = uir_build_unary(b, UIR_OP_NOT, mask);

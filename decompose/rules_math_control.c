@@ -85,7 +85,7 @@ uir_status uir_rule_if(uir_rule_context *context) {
     }
     for (int i = 0; i < 2; i++)
         if (uir_graph_get(b->module, branches[i])->outputs.count != context->output_count)
-            return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a branch gives %u values instead of %u",
+            return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a branch returns %u values instead of %u",
                                     uir_graph_get(b->module, branches[i])->outputs.count, context->output_count);
     if (context->decomposer->is_trial && take_what_there_is(context, branches)) return UIR_STATUS_OK;
     uir_list_form *forms = uir_rule_allocate(context, context->output_count + 1u, sizeof *forms);
@@ -329,8 +329,9 @@ static uir_status check_lengths(uir_rule_context *context) {
     const uir_dim *extents = uir_rule_extents(context, last);
     if (!lengths.id || !extents) return b->status;
     if (uir_rule_rank(context, lengths) != 1 || uir_rule_rank(context, last) < 2)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "sequence_lens has rank %u and what is scanned rank %u; 1 and at "
-                                "least 2 are wanted", uir_rule_rank(context, lengths), uir_rule_rank(context, last));
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                "sequence_lens has rank %u and the scanned input %u; 1 and at least 2 are required",
+                                uir_rule_rank(context, lengths), uir_rule_rank(context, last));
     uir_build_equal_sizes(b, uir_build_extent(b, lengths, 0), extents[0]);
     uir_rule_check_below(context, lengths, lengths, uir_dim_add(b->module->dims, extents[1], uir_rule_dim(context, 1)));
     return b->status;
@@ -379,7 +380,7 @@ uir_status uir_rule_sequence_map(uir_rule_context *context) {
     uir_value_id *initial = uir_rule_allocate(context, context->output_count + 1u, sizeof *initial);
     const uir_attribute *body = uir_rule_attribute(context, "body");
     if (!body || body->kind != UIR_ATTRIBUTE_GRAPH || graph_output_count(context, "body") != context->output_count)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body does not give the %u values of the node",
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the body does not return the %u values of the node",
                                 context->output_count);
     const uir_graph_info *graph = uir_graph_get(context->source, body->value.graph);
     for (uint32_t i = 0; initial && i < context->output_count; i++) {

@@ -174,7 +174,7 @@ static uir_dtype named_dtype(uir_rule_context *context) {
     const char *to = uir_rule_string(context, "to", "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(rows[i].name, to)) return rows[i].dtype;
-    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute to is '%s', which is no element type", to);
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute to is '%s', which is not an element type", to);
     return UIR_DTYPE_NONE;
 }
 
@@ -183,7 +183,7 @@ static uir_dtype target_dtype(uir_rule_context *context) {
     if (context->op == UIR_OP_ONNX_CAST && context->since_version < 6) return named_dtype(context);
     int64_t to = uir_rule_int(context, "to", 0);
     if (to > 0 && to < UIR_DTYPE_COUNT && uir_dtype_is_valid((int)to)) return (uir_dtype)to;
-    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute to is %lld, which is no element type",
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute to is %lld, which is not an element type",
                      (long long)to);
     return UIR_DTYPE_NONE;
 }

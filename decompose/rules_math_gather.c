@@ -293,8 +293,8 @@ uir_status uir_rule_depth_to_space(uir_rule_context *context) {
     int64_t size = uir_rule_int(context, "blocksize", 0);
     if (!n) return b->status;
     if (rank != 4 || size < 1 || size > INT32_MAX)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "rank %u and blocksize %lld; 4 and at least 1 are needed", rank,
-                                (long long)size);
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "rank %u and blocksize %lld; 4 and at least 1 are required",
+                                rank, (long long)size);
     uir_dim s = uir_rule_dim(context, size);
     uir_dim depth = uir_dim_floordiv(b->module->dims, n[1], uir_rule_dim(context, size * size));
     if (uir_rule_string_is(context, "mode", "DCR", "CRD")) {
@@ -317,8 +317,8 @@ uir_status uir_rule_space_to_depth(uir_rule_context *context) {
     int64_t size = uir_rule_int(context, "blocksize", 0);
     if (!n) return b->status;
     if (rank != 4 || size < 1 || size > INT32_MAX)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "rank %u and blocksize %lld; 4 and at least 1 are needed", rank,
-                                (long long)size);
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "rank %u and blocksize %lld; 4 and at least 1 are required",
+                                rank, (long long)size);
     uir_dim s = uir_rule_dim(context, size);
     uir_dim height = uir_dim_floordiv(b->module->dims, n[2], s), width = uir_dim_floordiv(b->module->dims, n[3], s);
     uir_dim apart[] = {n[0], n[1], height, s, width, s};
@@ -376,7 +376,8 @@ uir_status uir_rule_col2im(uir_rule_context *context) {
     for (uint32_t d = 0; d < spatial; d++) {
         int64_t dilation = dilation_count < 0 ? 1 : dilations[d], stride = stride_count < 0 ? 1 : strides[d];
         int64_t around = pad_count < 0 ? 0 : pads[d] + pads[spatial + d];
-        if (dilation < 1 || stride < 1) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a stride or dilation below 1");
+        if (dilation < 1 || stride < 1)
+            return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a stride or dilation is below 1");
         padded[d] = uir_math_add(context, image[d], uir_rule_dim(context, around));
         uir_dim span = uir_math_mul(context, uir_math_sub(context, block[d], one), uir_rule_dim(context, dilation));
         uir_dim room = uir_math_sub(context, uir_math_sub(context, padded[d], span), one);

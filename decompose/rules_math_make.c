@@ -4,7 +4,7 @@
 static uir_dtype dtype_attribute(uir_rule_context *context, const char *name, uir_dtype fallback) {
     int64_t dtype = uir_rule_int(context, name, fallback);
     if (dtype > 0 && dtype < UIR_DTYPE_COUNT && uir_dtype_is_valid((int)dtype)) return (uir_dtype)dtype;
-    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute %s is %lld, which is no element type", name,
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute %s is %lld, which is not an element type", name,
                      (long long)dtype);
     return UIR_DTYPE_F32;
 }
@@ -53,7 +53,7 @@ uir_value_id uir_math_constant_of(uir_rule_context *context, const uir_attribute
         }
         break;
     default:
-        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the value has an attribute kind that no constant has");
+        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the attribute kind of the value is not one of constants");
         break;
     }
     return tensor ? uir_build_constant(b, tensor) : (uir_value_id){0};
@@ -178,7 +178,8 @@ uir_status uir_rule_trilu(uir_rule_context *context) {
     uint32_t rank = uir_rule_rank(context, x);
     const uir_dim *extents = uir_rule_extents(context, x);
     if (!extents) return b->status;
-    if (rank < 2) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the input has rank %u; 2 at least is needed", rank);
+    if (rank < 2)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the input has rank %u; at least 2 is required", rank);
     k = k.id ? uir_build_cast(b, uir_rule_scalar(context, k), UIR_DTYPE_I64)
              : uir_build_integer_scalar(b, UIR_DTYPE_I64, 0);
     uir_op op = uir_rule_int(context, "upper", 1) ? UIR_OP_GE : UIR_OP_LE;

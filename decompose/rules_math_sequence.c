@@ -17,7 +17,7 @@ uir_status uir_rule_sequence_empty(uir_rule_context *context) {
     int64_t dtype = uir_rule_int(context, "dtype", UIR_DTYPE_F32);
     if (dtype <= 0 || dtype >= UIR_DTYPE_COUNT || !uir_dtype_is_valid((int)dtype))
         return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                "attribute dtype is %lld, which is no element type", (long long)dtype);
+                                "attribute dtype is %lld, which is not an element type", (long long)dtype);
     context->outputs[0] = uir_list_make_empty(context, (uir_dtype)dtype, -1);
     return context->builder.status;
 }

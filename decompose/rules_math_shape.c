@@ -83,7 +83,8 @@ static void reshape_known(uir_rule_context *context, uir_value_id x, const uir_d
     bool allow_zero = uir_rule_int(context, "allowzero", 0) != 0;
     uir_dim dims[UIR_MAX_RANK], rest[UIR_MAX_RANK];
     if (count > UIR_MAX_RANK)
-        uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "the result has rank %u; %d is the most", count, UIR_MAX_RANK);
+        uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "the result has rank %u; at most %d is supported", count,
+                         UIR_MAX_RANK);
     for (uint32_t i = 0; i < count && b->status == UIR_STATUS_OK; i++) {
         int64_t value = 1;
         bool constant = uir_dim_is_const(b->module->dims, given[i], &value);
@@ -120,7 +121,8 @@ static void reshape_unknown(uir_rule_context *context, uir_value_id x, uir_value
     uint32_t rank = uir_rule_rank(context, x);
     const uir_dim *extents = uir_rule_extents(context, x);
     if (count > UIR_MAX_RANK) {
-        uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "the result has rank %u; %d is the most", count, UIR_MAX_RANK);
+        uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "the result has rank %u; at most %d is supported", count,
+                         UIR_MAX_RANK);
         return;
     }
     uir_dim copied[UIR_MAX_RANK], size = uir_rule_product(context, extents, rank);
@@ -218,7 +220,7 @@ uir_status uir_rule_unsqueeze(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     if (inserted < 0 || inserted + rank > UIR_MAX_RANK)
         return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
-                                inserted < 0 ? "how many axes are inserted is only known when the model runs"
+                                inserted < 0 ? "the number of inserted axes is only known when the model runs"
                                              : "the result has too many axes");
     uint32_t result_rank = rank + (uint32_t)inserted;
     if (!data_axes.id || uir_rule_constant(context, data_axes)) {
@@ -255,7 +257,7 @@ static uir_dim expanded(uir_rule_context *context, uir_dim own, uint32_t axis, u
     snprintf(size, sizeof size, "size %u of the shape", place);
     snprintf(extent, sizeof extent, "dim %u of operand 0", axis);
     uir_build_check(&context->builder, size, wanted, UIR_RELATION_EQ, true,
-                    uir_dim_is_const(dims, own, NULL) ? extent : "what it broadcasts to", result);
+                    uir_dim_is_const(dims, own, NULL) ? extent : "the broadcast size", result);
     return result;
 }
 
@@ -286,8 +288,8 @@ uir_status uir_rule_expand(uir_rule_context *context) {
     uint32_t result_rank = rank > count ? rank : count;
     if (b->status != UIR_STATUS_OK) return b->status;
     if (result_rank > UIR_MAX_RANK)
-        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "the result has rank %u; %d is the most", result_rank,
-                                UIR_MAX_RANK);
+        return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "the result has rank %u; at most %d is supported",
+                                result_rank, UIR_MAX_RANK);
     uir_dim dims[UIR_MAX_RANK];
     for (uint32_t d = 0; d < result_rank; d++) {
         int64_t own = (int64_t)d - (result_rank - rank), wanted = (int64_t)d - (result_rank - count);
@@ -326,7 +328,7 @@ uir_status uir_rule_tile(uir_rule_context *context) {
     const uir_dim *repeats = uir_rule_dims(context, times, 0, &count);
     if (b->status != UIR_STATUS_OK) return b->status;
     if (context->since_version >= 6 && uir_rule_has_input(context, 2))
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "3 inputs; version %d has 2", context->since_version);
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "3 inputs; version %d of the op has 2", context->since_version);
     if (count != rank)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u repeats for a tensor of rank %u", count, rank);
     uir_value_id result = x;

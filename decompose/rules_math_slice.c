@@ -147,7 +147,7 @@ static void slice_known(uir_rule_context *context, uir_value_id x, uint32_t rank
     }
     for (uint32_t i = 0; i < start_count && b->status == UIR_STATUS_OK; i++) {
         int64_t axis = uir_rule_axis(context, has_axes ? axes[i] : i, rank), step = has_steps ? steps[i] : 1;
-        if (step == 0) uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a step of 0");
+        if (step == 0) uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a step is 0");
         if (b->status != UIR_STATUS_OK) return;
         step = step > FAR ? FAR : step < -FAR ? -FAR : step;
         measure(context, extents[axis], starts[i], ends[i], step, &from[axis], &sizes[axis]);

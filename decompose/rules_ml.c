@@ -104,7 +104,7 @@ uir_value_id uir_ml_transform(uir_rule_context *context, uir_value_id x, const c
     if (!strcmp(name, "SOFTMAX")) return softmax(context, x, false);
     if (!strcmp(name, "SOFTMAX_ZERO")) return softmax(context, x, true);
     if (!strcmp(name, "PROBIT")) return probit(b, x);
-    uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute post_transform is '%s', which there is not", name);
+    uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute post_transform is '%s', which is unknown", name);
     return x;
 }
 

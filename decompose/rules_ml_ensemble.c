@@ -24,8 +24,7 @@ static bool read_lists(uir_rule_context *context, lists *l, uint32_t *out_trees)
     int64_t trees = uir_rule_ints(context, "tree_roots", &l->root);
     if (!modes || modes->kind != UIR_ATTRIBUTE_TENSOR || modes->value.tensor->dtype != UIR_DTYPE_U8 || trees < 1 ||
         modes->value.tensor->element_count > INT32_MAX) {
-        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                         "attributes nodes_modes (u8) and tree_roots are wanted, and are not there");
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute nodes_modes (u8) or tree_roots is missing");
         return false;
     }
     l->mode = modes->value.tensor;
@@ -88,8 +87,8 @@ static bool fill_node(uir_rule_context *context, const lists *l, uir_ml_ensemble
     int64_t yes = state_of(l, e, l->yes[i], l->yes_leaf[i] != 0), no = state_of(l, e, l->no[i], l->no_leaf[i] != 0);
     bool missing = l->missing && l->missing[i];
     if (mode > MODE_MEMBER || yes < 0 || no < 0) {
-        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "node %u has mode %u and branches to %lld and %lld", i,
-                         mode, (long long)l->yes[i], (long long)l->no[i]);
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "node %u has an invalid mode %u or branch: %lld, %lld",
+                         i, mode, (long long)l->yes[i], (long long)l->no[i]);
         return false;
     }
     for (uint32_t s = l->first[i]; s < l->first[i + 1]; s++) {
@@ -115,7 +114,7 @@ static bool read_ensemble(uir_rule_context *context, uir_ml_ensemble *e) {
         if (!fill_node(context, &l, e, i, &member)) return false;
     for (uint32_t i = 0; i < l.leaves; i++) {
         if (l.target[i] < 0 || l.target[i] >= e->target_count) {
-            uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "leaf %u is of target %lld of %lld", i,
+            uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "leaf %u has target %lld of %lld", i,
                              (long long)l.target[i], (long long)e->target_count);
             return false;
         }
@@ -125,7 +124,7 @@ static bool read_ensemble(uir_rule_context *context, uir_ml_ensemble *e) {
     for (uint32_t t = 0; t < e->tree_count; t++) {
         e->root[t] = state_of(&l, e, l.root[t], false);
         if (e->root[t] >= 0) continue;
-        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "tree_roots has %lld of %u nodes",
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "tree_roots names node %lld of %u",
                          (long long)l.root[t], l.nodes);
         return false;
     }

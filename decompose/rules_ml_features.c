@@ -147,7 +147,7 @@ uir_status uir_rule_zip_map(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     if (!keys || !keys->count)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
-                                "there are no keys: classlabels_strings or classlabels_int64s are missing");
+                                "attribute classlabels_strings or classlabels_int64s is missing");
     if (uir_dim_is_const(b->module->dims, uir_build_extent(b, rows, 1), &columns) && columns != keys->count)
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u keys for %lld columns", keys->count, (long long)columns);
     context->outputs[0] = uir_build_expect(b, rows, 1, dim_int(b, keys->count));
@@ -236,7 +236,7 @@ static uir_status encode(uir_rule_context *context, uir_value_id keys, uir_value
     if (b->status != UIR_STATUS_OK) return b->status;
     (void)uir_rule_rank(context, x);
     if (!uir_dim_equal(uir_build_extent(b, keys, 0), uir_build_extent(b, values, 0)))
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "there are not as many keys as values");
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the numbers of keys and values differ");
     if (dtype_of(b, x) != dtype_of(b, keys))
         return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "keys of %s for an input of %s",
                                 uir_dtype_name(dtype_of(b, keys)), uir_dtype_name(dtype_of(b, x)));
@@ -249,7 +249,8 @@ static uir_status encode(uir_rule_context *context, uir_value_id keys, uir_value
 static uir_status encode_classes(uir_rule_context *context, const uir_attribute *texts, const uir_attribute *numbers) {
     uir_builder *b = &context->builder;
     if (!texts || !texts->count || (numbers && numbers->count != texts->count))
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the classes are missing, or not one number for each text");
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                "the classes are missing, or the counts of texts and numbers differ");
     uir_value_id names = list_of(context, texts), indices;
     uir_dim count = dim_int(b, texts->count);
     indices = numbers ? list_of(context, numbers) : uir_build_iota(b, UIR_DTYPE_I64, &count, 1, 0);
@@ -265,7 +266,7 @@ uir_status uir_rule_label_encoder(uir_rule_context *context) {
         return encode_classes(context, uir_rule_attribute(context, "classes_strings"), NULL);
     const uir_attribute *from = first_of(context, keys, &which), *to = first_of(context, values, &which);
     if (!from || !to)
-        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attributes keys_* or values_* are missing");
+        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute keys_* or values_* is missing");
     return encode(context, list_of(context, from), list_of(context, to));
 }
 
@@ -284,7 +285,7 @@ uir_status uir_rule_one_hot_encoder(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     bool text = dtype_of(b, x) == UIR_DTYPE_STRING;
     if (!categories || text != (which == 1))
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "there are no categories for an input of %s",
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "no categories for an input of %s",
                                 uir_dtype_name(dtype_of(b, x)));
     if (!text) x = uir_build_cast(b, x, UIR_DTYPE_I64);
     uir_value_id keys = list_of(context, categories), index = find_key(context, x, keys);

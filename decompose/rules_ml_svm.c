@@ -58,7 +58,7 @@ static bool read_rho(uir_rule_context *context, uint32_t least, const double **o
     *out_rho = uir_ml_reals(context, "rho", NULL, &count);
     if (context->builder.status != UIR_STATUS_OK) return false;
     if (count >= least) return true;
-    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute rho has %u elements, %u are needed", count,
+    uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute rho has %u elements; %u are required", count,
                      least);
     return false;
 }
@@ -319,7 +319,7 @@ static bool read_machine(uir_rule_context *context, int64_t labels, machine *m) 
     }
     if (!m->vectors || (count == labels && labels >= 2)) return true;
     uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                     "attribute vectors_per_class has %lld elements for %lld labels, two or more are needed",
+                     "attribute vectors_per_class has %lld elements for %lld labels; two or more are required",
                      (long long)count, (long long)labels);
     return false;
 }
@@ -334,7 +334,7 @@ uir_status uir_rule_svm_classifier(uir_rule_context *context) {
     const double *prob_a = uir_ml_reals(context, "prob_a", NULL, &a_count);
     const double *prob_b = uir_ml_reals(context, "prob_b", NULL, &b_count);
     if (b->status != UIR_STATUS_OK) return b->status;
-    if (!labels.count) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "there are no class labels");
+    if (!labels.count) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the class labels are missing");
     if (labels.count > 10000)
         return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED, "%lld classes: more than 10000", (long long)labels.count);
     if (!read_machine(context, labels.count, &m)) return b->status;

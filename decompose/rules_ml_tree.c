@@ -105,8 +105,8 @@ static bool number_states(uir_rule_context *context, node_lists *l, uir_ml_ensem
             if (entry >= 0) reached[entry] = true;
             if (entry >= 0) continue;
             uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                             "node %lld of tree %lld branches to node %lld, which there is not", (long long)l->node[i],
-                             (long long)l->tree[i], (long long)ends[k]);
+                             "node %lld of tree %lld branches to node %lld, which does not exist",
+                             (long long)l->node[i], (long long)l->tree[i], (long long)ends[k]);
             return false;
         }
     }
@@ -143,7 +143,7 @@ static bool fill_nodes(uir_rule_context *context, const node_lists *l, uir_ml_en
         e->yes[s] = l->state[find_entry(l, l->tree[i], l->yes[i])];
         e->no[s] = l->state[find_entry(l, l->tree[i], l->no[i])];
         if (e->mask[s] >= 0) continue;
-        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "nodes_modes has '%s', which there is not",
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "nodes_modes has the unknown mode '%s'",
                          mode_of(context, l, i));
         return false;
     }
@@ -164,7 +164,7 @@ static bool fill_weights(uir_rule_context *context, const node_lists *l, const c
         int64_t entry = find_entry(l, lists[0][i], lists[1][i]), target = lists[2][i];
         if (entry < 0 || target < 0 || target >= e->target_count) {
             uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                             "weight %u is of node %lld of tree %lld for target %lld of %lld", i,
+                             "weight %u names node %lld of tree %lld and target %lld of %lld", i,
                              (long long)lists[1][i], (long long)lists[0][i], (long long)target,
                              (long long)e->target_count);
             return false;
@@ -261,7 +261,7 @@ uir_status uir_rule_tree_ensemble_classifier(uir_rule_context *context) {
     uir_ml_ensemble e;
     bool positive;
     if (b->status != UIR_STATUS_OK) return b->status;
-    if (!labels.count) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "there are no class labels");
+    if (!labels.count) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the class labels are missing");
     if (!read_ensemble(context, names, labels.count, rows, &e)) return b->status;
     int64_t only = only_class(&e, &positive);
     uir_value_id scores = uir_ml_walk(context, &e, rows, UIR_ML_SUM, &scored);

@@ -70,8 +70,7 @@ bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e, bool
                 deeper = next[i];
             }
             if (deeper >= 0 && seen[deeper] == OPEN) {
-                uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                 "the branches of tree %u lead back to a node that they come from", t);
+                uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "the branches of tree %u form a cycle", t);
                 return false;
             }
             if (deeper >= 0) {
@@ -89,8 +88,7 @@ bool uir_ml_measure_ensemble(uir_rule_context *context, uir_ml_ensemble *e, bool
     }
     for (uint32_t i = 0; all && i < e->node_count; i++) {
         if (seen[i] == DONE) continue;
-        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                         "the branches of a tree lead back to a node that they come from");
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "the branches of a tree form a cycle");
         return false;
     }
     return true;
@@ -203,7 +201,7 @@ uir_value_id uir_ml_walk(uir_rule_context *context, const uir_ml_ensemble *e, ui
     bool known = uir_dim_is_const(b->module->dims, shape.dims[1], &features);
     for (uint32_t i = 0; i < e->node_count; i++) {
         if (e->feature[i] >= 0 && (!known || e->feature[i] < features)) continue;
-        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a node asks for feature %lld of %lld", (long long)e->feature[i],
+        uir_builder_fail(b, UIR_STATUS_BAD_FILE, "a node reads feature %lld of %lld", (long long)e->feature[i],
                          known ? (long long)features : -1);
         return rows;
     }

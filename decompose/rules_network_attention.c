@@ -224,7 +224,8 @@ uir_status uir_rule_flex_attention(uir_rule_context *context) {
     uir_builder *b = &context->builder;
     attention a;
     if (!read_operands(context, &a)) return b->status;
-    if (a.flat) return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "inputs Q, K and V have rank 3; the op wants rank 4");
+    if (a.flat)
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "inputs Q, K and V have rank 3; the op requires rank 4");
     uir_dtype dtype = dtype_of(b, a.q);
     uir_dtype precision = uir_network_dtype_attribute(context, "softmax_precision", a.real);
     uir_value_id scores = uir_build_cast(b, scores_of(context, &a), precision);
@@ -294,7 +295,7 @@ static bool read_rotary(uir_rule_context *context, rotary *r) {
     r->interleaved = uir_rule_int(context, "interleaved", 0) != 0;
     if (r->width >= 0 && r->width <= INT32_MAX && r->width % 2 == 0) return true;
     (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                           "attribute rotary_embedding_dim is %lld; an even number from 0 is wanted",
+                           "attribute rotary_embedding_dim is %lld; an even number from 0 is required",
                            (long long)r->width);
     return false;
 }

@@ -17,7 +17,7 @@ uir_shape uir_network_shape(uir_rule_context *context, uir_value_id value) {
     if (context->builder.status != UIR_STATUS_OK) return shape;
     if (rank > UIR_MAX_RANK) {
         (void)uir_builder_fail(&context->builder, UIR_STATUS_UNSUPPORTED,
-                               "a tensor of rank %u; at most %d is supported", rank, UIR_MAX_RANK);
+                               "a tensor has rank %u; at most %d is supported", rank, UIR_MAX_RANK);
         return shape;
     }
     shape.rank = rank;
@@ -36,12 +36,12 @@ uir_shape uir_network_shape_between(uir_rule_context *context, uir_value_id valu
     shape = uir_network_shape(context, value);
     if (context->builder.status == UIR_STATUS_OK && (shape.rank < least || shape.rank > most)) {
         if (least == most)
-            (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "input %s has rank %u; the op wants rank %u",
-                                   name, shape.rank, least);
+            (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
+                                   "input %s has rank %u; the op requires rank %u", name, shape.rank, least);
         else
             (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                   "input %s has rank %u; the op wants a rank from %u to %u", name, shape.rank, least,
-                                   most);
+                                   "input %s has rank %u; the op requires a rank from %u to %u", name, shape.rank,
+                                   least, most);
     }
     return shape;
 }
@@ -56,7 +56,7 @@ bool uir_network_same_extent(uir_rule_context *context, uir_dim a, const char *a
         (void)uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "%s (%lld) must equal %s (%lld)", a_text,
                                (long long)a_value, b_text, (long long)b_value);
     else
-        (void)uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "%s can never equal %s, which they must", a_text, b_text);
+        (void)uir_builder_fail(builder, UIR_STATUS_BAD_FILE, "%s must equal %s, but never can", a_text, b_text);
     return false;
 }
 
@@ -239,7 +239,8 @@ uir_dtype uir_network_dtype_attribute(uir_rule_context *context, const char *nam
                                                             : -1;
     if (number == 0) return fallback;
     if (number < 0 || number >= UIR_DTYPE_COUNT || !uir_dtype_is_valid((int)number)) {
-        (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute %s is no element type of ONNX", name);
+        (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute %s is not an element type of ONNX",
+                               name);
         return UIR_DTYPE_NONE;
     }
     return (uir_dtype)number;
@@ -263,7 +264,7 @@ uint32_t uir_network_choice(uir_rule_context *context, const char *name, const c
     const char *text = uir_rule_string(context, name, fallback);
     for (uint32_t i = 0; choices[i]; i++)
         if (strcmp(choices[i], text) == 0) return i;
-    (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute %s is '%s', which the op does not know",
+    (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute %s is '%s', which is unknown to the op",
                            name, text);
     return 0;
 }
@@ -273,8 +274,8 @@ const uir_dim *uir_network_input_dims(uir_rule_context *context, uir_value_id va
     const uir_dim *dims = uir_rule_dims(context, value, 0, &found);
     if (context->builder.status != UIR_STATUS_OK) return NULL;
     if (found != count) {
-        (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "input %s has %u elements; %u are wanted", name,
-                               found, count);
+        (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "input %s has %u elements; %u are required",
+                               name, found, count);
         return NULL;
     }
     return dims;
@@ -288,7 +289,7 @@ bool uir_network_int_list(uir_rule_context *context, const char *name, uint32_t 
     if (found <= 0) return context->builder.status == UIR_STATUS_OK;
     if (found != count) {
         (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                               "attribute %s has %lld elements; the input's shape wants %u", name, (long long)found,
+                               "attribute %s has %lld elements; the input's shape requires %u", name, (long long)found,
                                count);
         return false;
     }

@@ -25,7 +25,7 @@ static bool begin(uir_rule_context *context, uint32_t x_index, uint32_t w_index,
     if (b->status != UIR_STATUS_OK) return false;
     c->groups = uir_rule_int(context, "group", 1);
     if (c->groups < 1 || c->groups > INT32_MAX) {
-        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute group is %lld; at least 1 is wanted",
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute group is %lld; at least 1 is required",
                                (long long)c->groups);
         return false;
     }

@@ -78,7 +78,7 @@ static bool read_linear_attention(uir_rule_context *context, linear_attention *a
     }
     bool gated = rule % 2 == 1, delta = rule >= 2;
     if (gated == is_none(decay) || delta == is_none(beta)) {
-        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "update_rule '%s' wants input decay %s and input beta %s",
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "update_rule '%s' requires input decay %s and input beta %s",
                                rules[rule], gated ? "present" : "absent", delta ? "present" : "absent");
         return false;
     }
@@ -96,8 +96,9 @@ static bool read_linear_attention(uir_rule_context *context, linear_attention *a
     if (gated) {
         int64_t width = last_extent(context, decay, "decay");
         if (width != heads && width != heads * size) {
-            (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input decay's last extent is %lld; %lld or %lld is wanted",
-                                   (long long)width, (long long)heads, (long long)(heads * size));
+            (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE,
+                                   "input decay's last extent is %lld; %lld or %lld is required", (long long)width,
+                                   (long long)heads, (long long)(heads * size));
             return false;
         }
         a->decay = time_first(b, decay, a->batch, a->time, a->heads, dim_int(b, width / heads));
@@ -105,7 +106,7 @@ static bool read_linear_attention(uir_rule_context *context, linear_attention *a
     if (delta) {
         int64_t width = last_extent(context, beta, "beta");
         if (width != heads && width != 1) {
-            (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input beta's last extent is %lld; %lld or 1 is wanted",
+            (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input beta's last extent is %lld; %lld or 1 is required",
                                    (long long)width, (long long)heads);
             return false;
         }

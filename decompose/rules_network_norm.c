@@ -94,7 +94,7 @@ uir_status uir_rule_batch_normalization(uir_rule_context *context) {
     for (uint32_t i = 1; i < context->output_count; i++)
         if (uir_rule_has_output(context, i) && (!training || i > 2))
             return uir_builder_fail(b, UIR_STATUS_UNSUPPORTED,
-                                    "output %u of BatchNormalization is only there in training mode; remove it", i);
+                                    "output %u of BatchNormalization exists only in training mode; remove it", i);
     return b->status;
 }
 
@@ -280,7 +280,7 @@ uir_status uir_rule_group_normalization(uir_rule_context *context) {
     int64_t groups = uir_rule_int(context, "num_groups", 0);
     if (b->status != UIR_STATUS_OK) return b->status;
     if (groups < 1 || groups > INT32_MAX)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute num_groups is %lld; at least 1 is wanted",
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute num_groups is %lld; at least 1 is required",
                                 (long long)groups);
     uir_dtype real = stash_dtype(context, dtype_of(b, x));
     uir_shape grouped = {shape.rank + 1, {shape.dims[0], dim_int(b, groups), dim_over(b, shape.dims[1], groups)}};
@@ -360,7 +360,7 @@ uir_status uir_rule_lrn(uir_rule_context *context) {
     int64_t size = uir_rule_int(context, "size", 0);
     if (b->status != UIR_STATUS_OK) return b->status;
     if (size < 1 || size > INT32_MAX)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute size is %lld; at least 1 is wanted",
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "attribute size is %lld; at least 1 is required",
                                 (long long)size);
     double alpha = uir_rule_float(context, "alpha", 1e-4f), beta = uir_rule_float(context, "beta", 0.75);
     double bias = uir_rule_float(context, "bias", 1);

@@ -161,7 +161,7 @@ static int64_t norm_order(uir_rule_context *context) {
     }
     int64_t p = uir_rule_int(context, "p", 2);
     if (p < 1)
-        (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute p is %lld; at least 1 is wanted",
+        (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute p is %lld; at least 1 is required",
                                (long long)p);
     return p;
 }

@@ -66,7 +66,7 @@ uir_status uir_rule_gemm(uir_rule_context *context) {
     if (b->status != UIR_STATUS_OK) return b->status;
     if (uir_rule_int(context, "transA", 0)) a = uir_network_swap(b, a, 0, 1);
     if (uir_rule_int(context, "transB", 0)) w = uir_network_swap(b, w, 0, 1);
-    if (!uir_network_same_extent(context, uir_build_extent(b, a, 1), "A's summed extent", uir_build_extent(b, w, 0),
+    if (!uir_network_same_extent(context, uir_build_extent(b, a, 1), "A's reduction extent", uir_build_extent(b, w, 0),
                                  "B's"))
         return b->status;
     double alpha = uir_rule_float(context, "alpha", 1), beta = uir_rule_float(context, "beta", 1);

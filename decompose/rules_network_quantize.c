@@ -13,7 +13,7 @@ uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value
                                   bool saturate) {
     if (uir_dtype_is_float(to)) return cast_float(b, scaled, to, saturate || to == UIR_DTYPE_F4E2M1);
     if (!uir_dtype_is_integer(to)) {
-        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%s is no type to quantise to", uir_dtype_name(to));
+        (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%s is not a type to quantise to", uir_dtype_name(to));
         return scaled;
     }
     uir_value_id y = round_even(b, scaled);
@@ -49,8 +49,7 @@ static uir_value_id parameter(uir_rule_context *context, uir_value_id value, con
     if (block < 1 || block > INT32_MAX || shape.rank != x->rank) {
         (void)uir_builder_fail(
             b, UIR_STATUS_BAD_FILE,
-            "input %s has rank %u and block_size is %lld; wanted: rank 0 or 1 and no block_size, or rank "
-            "%u with one",
+            "input %s has rank %u and block_size is %lld; required: rank 0 or 1 and no block_size, or rank %u with one",
             name, shape.rank, (long long)block, x->rank);
         return value;
     }

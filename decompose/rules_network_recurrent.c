@@ -104,7 +104,7 @@ static bool read_activations(uir_rule_context *context, const char *const *defau
             if (same_name(name, activation_rows[r].name)) out[i].row = &activation_rows[r];
         if (!out[i].row) {
             (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE,
-                                   "attribute activations names '%s', which is none of ONNX's", name);
+                                   "attribute activations names '%s', which is not an activation of ONNX", name);
             return false;
         }
         out[i].alpha = out[i].row->alpha;

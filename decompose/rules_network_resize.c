@@ -404,7 +404,7 @@ static bool known_scale(uir_rule_context *context, resize_axis *a, double value)
         split_known(&context->builder, a);
         return true;
     }
-    (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "a scale is %g; values above 0 are wanted", value);
+    (void)uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "a scale is %g; values above 0 are required", value);
     return false;
 }
 

@@ -219,7 +219,7 @@ uir_status uir_rule_affine_grid(uir_rule_context *context) {
     const uir_dim *size = uir_rule_dims(context, uir_rule_input(context, 1), 0, &count);
     if (b->status != UIR_STATUS_OK) return b->status;
     if (!size || count < 4 || count > 5)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input size has %u elements; 4 or 5 are wanted", count);
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "input size has %u elements; 4 or 5 are required", count);
     uint32_t axes = count - 2;
     uir_dtype real = uir_network_working_dtype(dtype_of(b, theta));
     uir_shape grid = {axes + 1, {{0}}};

@@ -70,7 +70,7 @@ static uir_status run_optimiser(uir_rule_context *context, uint32_t states, upda
     uir_builder *b = &context->builder;
     uint32_t per_tensor = 2 + states, given = context->node->input_count;
     if (given < 2 + per_tensor || (given - 2) % per_tensor != 0)
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u inputs; wanted: R, T, and %u for each tensor", given,
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "%u inputs; required: R, T, and %u for each tensor", given,
                                 per_tensor);
     uint32_t count = (given - 2) / per_tensor;
     uir_value_id rate = uir_network_as_scalar(context, uir_rule_input(context, 0), "R");

@@ -58,7 +58,7 @@ static bool read_kernel(uir_rule_context *context, const uir_dim *kernel, uir_wi
         window->kernel[i] = kernel ? kernel[i] : dim_int(b, given[i]);
         if (kernel && count > 0 && uir_dim_is_const(b->module->dims, kernel[i], &known) && known != given[i]) {
             (void)uir_builder_fail(b, UIR_STATUS_BAD_FILE,
-                                   "attribute kernel_shape says %lld on spatial axis %u, the weights %lld",
+                                   "attribute kernel_shape is %lld on spatial axis %u; the weights have %lld",
                                    (long long)given[i], i, (long long)known);
             return false;
         }

@@ -78,7 +78,8 @@ static int64_t count_columns(uir_rule_context *context) {
     int64_t count = uir_rule_ints(context, "ngram_indexes", &columns), most = -1;
     for (int64_t i = 0; i < count; i++) {
         if (columns[i] < 0 || columns[i] >= INT32_MAX) {
-            uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "ngram_indexes has %lld", (long long)columns[i]);
+            uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "attribute ngram_indexes holds %lld",
+                             (long long)columns[i]);
             return -1;
         }
         most = columns[i] > most ? columns[i] : most;
@@ -109,7 +110,8 @@ uir_status uir_rule_tf_idf_vectorizer(uir_rule_context *context) {
                               constant_attribute(context, "ngram_counts"), constant_attribute(context, "ngram_indexes"),
                               constant_attribute(context, "weights")};
     if (b->status == UIR_STATUS_OK && (!inputs[1].id || !inputs[2].id))
-        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "there is no pool of %s", text ? "strings" : "integers");
+        return uir_builder_fail(b, UIR_STATUS_BAD_FILE, "the pool of %s or ngram_counts is missing",
+                                text ? "strings" : "integers");
     uir_attribute attributes[] = {uir_attribute_int(b, "min", min), uir_attribute_int(b, "max", max),
                                   uir_attribute_int(b, "skip", skip), uir_attribute_string(b, "mode", mode),
                                   uir_attribute_int(b, "columns", columns)};

@@ -10,7 +10,7 @@ static const uir_graph_info *source_graph(uir_rule_context *context, const char 
     }
     const uir_graph_info *graph = uir_graph_get(context->source, found->value.graph);
     if (graph->inputs.count != input_count) {
-        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s takes %u values, but %u are given",
+        uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s expects %u values, but %u are given",
                          attribute, graph->inputs.count, input_count);
         return NULL;
     }
@@ -100,7 +100,7 @@ uir_status uir_rule_enter(uir_rule_context *context, const char *attribute) {
     const uir_graph_info *graph = source_graph(context, attribute, 0, &source);
     if (!graph) return context->builder.status;
     if (graph->outputs.count != context->output_count)
-        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s gives %u values instead of %u",
+        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s returns %u values instead of %u",
                                 attribute, graph->outputs.count, context->output_count);
     context->decomposer->enter = source;
     return UIR_STATUS_OK;
@@ -113,7 +113,7 @@ uir_status uir_rule_inline(uir_rule_context *context, const char *attribute, con
     const uir_graph_info *graph = source_graph(context, attribute, input_count, &source);
     if (!graph) return context->builder.status;
     if (graph->outputs.count != output_count)
-        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s gives %u values instead of %u",
+        return uir_builder_fail(&context->builder, UIR_STATUS_BAD_FILE, "graph %s returns %u values instead of %u",
                                 attribute, graph->outputs.count, output_count);
     return finish(context, place(context, source, inputs, out_outputs));
 }

@@ -79,7 +79,7 @@ static uir_status kind_of(uir_importer *importer, const UirOnnx__AttributeProto 
     if (type == KIND_UNDEFINED) {
         if (set == 0 || (set & (set - 1))) {
             return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL,
-                                      "attribute '%.*s' does not say what it holds", UIR_BYTES_FORMAT(name));
+                                      "the type of attribute '%.*s' is missing", UIR_BYTES_FORMAT(name));
         }
         while (!(set >> type & 1)) type++;
     }
@@ -222,7 +222,7 @@ static uir_status read_attribute(uir_importer *importer, uir_graph_id graph, con
                                             kind_names[kind]);
     }
     *out_good = false;
-    return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "attribute '%.*s' holds nothing",
+    return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "attribute '%.*s' has no value",
                               UIR_BYTES_FORMAT(UIR_PROTO_BYTES(proto, name)));
 }
 
@@ -267,7 +267,8 @@ uir_status uir_import_attributes(uir_importer *importer, uir_graph_id graph, uir
         const schema *schema = find_schema(op, since_version, name);
         if (!schema) {
             *out_good = false;
-            UIR_TRY(uir_import_unsupported_found(importer, place, "leaving it out could change the result",
+            UIR_TRY(uir_import_unsupported_found(importer, place,
+                                                 "remove the attribute if the result does not depend on it",
                                                  "version %d of %s has no attribute '%.*s'", since_version,
                                                  uir_op_get_row(op)->name, UIR_BYTES_FORMAT(name)));
             continue;

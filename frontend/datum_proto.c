@@ -103,10 +103,9 @@ static uir_status fill_list(const reader *reader, const uint8_t *data, uint64_t 
             uir_datum *element;
             UIR_TRY(read_element(reader, &field, depth, &element));
             if (list->dtype == UIR_DTYPE_NONE) list->dtype = element->dtype;
-            uir_status status =
-                kind == UIR_VALUE_OPTIONAL && list->count
-                    ? read_error(reader, UIR_STATUS_BAD_FILE, field.start, "an optional with two values")
-                    : uir_datum_append(list, element);
+            uir_status status = kind == UIR_VALUE_OPTIONAL && list->count
+                                    ? read_error(reader, UIR_STATUS_BAD_FILE, field.start, "an optional has two values")
+                                    : uir_datum_append(list, element);
             if (status != UIR_STATUS_OK) {
                 uir_datum_release(element);
                 return status;
@@ -114,7 +113,8 @@ static uir_status fill_list(const reader *reader, const uint8_t *data, uint64_t 
         } else if (field.number != FIELD_ELEM_TYPE || field.type != UIR_WIRE_VARINT) {
             /* A tensor's file read as a list would else pass for an empty one. */
             return read_error(reader, UIR_STATUS_BAD_FILE, field.start,
-                              kind == UIR_VALUE_SEQUENCE ? "the file holds no sequence" : "the file holds no optional");
+                              kind == UIR_VALUE_SEQUENCE ? "the file does not hold a sequence"
+                                                         : "the file does not hold an optional");
         }
     }
     return UIR_STATUS_OK;

@@ -1,4 +1,4 @@
-/* An ONNX model taken apart at its nodes, and put together again with some of them.
+/* An ONNX model split at its nodes, and put together again with some of them.
  *
  * In: a model's bytes. Out: what each node of the main graph reads and makes; the bytes of models in which only some
  * nodes are left. What the others made is then an input, or a constant, whose value the caller knows from a run. Nodes,

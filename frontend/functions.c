@@ -20,7 +20,7 @@ uir_status uir_import_read_opsets(uir_importer *importer, UirOnnx__OperatorSetId
         UIR_TRY(uir_import_name(importer, domain, &opset.domain));
         if (opset.domain.id == 0 && (opset.version < 1 || opset.version > UIR_ONNX_MAX_OPSET)) {
             return uir_error_hint(importer->diagnostics, UIR_STATUS_UNSUPPORTED, &place,
-                                  "onnx.version_converter can change a model's opset",
+                                  "change the model's opset with onnx.version_converter",
                                   "opset %lld of ai.onnx; up to %d are supported", (long long)opset.version,
                                   UIR_ONNX_MAX_OPSET);
         }
@@ -108,7 +108,7 @@ static uir_status call_attributes(uir_importer *importer, const UirOnnx__NodePro
     const UirOnnx__FunctionProto *proto = frame->function->proto;
     size_t default_count = proto->n_attribute_proto;
     if (node->n_attribute > UIR_IMPORT_MAX_ATTRIBUTES || default_count > UIR_IMPORT_MAX_ATTRIBUTES) {
-        return uir_error(importer->diagnostics, UIR_STATUS_LIMIT, place, "a function with over %d attributes",
+        return uir_error(importer->diagnostics, UIR_STATUS_LIMIT, place, "a function has over %d attributes",
                          UIR_IMPORT_MAX_ATTRIBUTES);
     }
     size_t total = node->n_attribute + default_count;

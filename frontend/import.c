@@ -6,8 +6,8 @@
 static uir_status check_ir_version(uir_importer *importer, const UirOnnx__ModelProto *model) {
     uir_location place = {.file = importer->file};
     if (!model->has_ir_version) {
-        return uir_error_hint(importer->diagnostics, UIR_STATUS_BAD_FILE, &place, "is this an ONNX model?",
-                              "the file has no IR version");
+        return uir_error_hint(importer->diagnostics, UIR_STATUS_BAD_FILE, &place,
+                              "check that the file is an ONNX model", "the file has no IR version");
     }
     if (model->ir_version < UIR_ONNX_MIN_IR_VERSION || model->ir_version > UIR_ONNX_MAX_IR_VERSION) {
         return uir_error_hint(importer->diagnostics, UIR_STATUS_UNSUPPORTED, &place,
@@ -50,7 +50,7 @@ static uir_status import_model(uir_importer *importer, const UirOnnx__ModelProto
     UIR_TRY(check_ir_version(importer, model));
     if (!model->graph) {
         return uir_error_hint(importer->diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = importer->file},
-                              "is this an ONNX model?", "the file holds no graph");
+                              "check that the file is an ONNX model", "the file has no graph");
     }
     UIR_TRY(uir_import_read_opsets(importer, model->opset_import, model->n_opset_import, &importer->opsets));
     UIR_TRY(uir_import_read_functions(importer, model));

@@ -147,12 +147,11 @@ static uir_status refuse(keeping *k, const char *name) {
     const uir_location place = {.file = k->importer->file};
     if (is_in_body(k->importer->module, name))
         return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, &place,
-                              "keep the node that has the body, or a value that the body gives",
-                              "'%s' cannot be kept: it is in the body of a loop or branch, and has no one value", name);
+                              "keep the node that has the body, or a value that the body returns",
+                              "'%s' cannot be kept: in the body of a loop or branch it has no single value", name);
     const char *meant = find_nearest(k, name);
     return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, &place,
-                          "nodes and values are named as in the model's file; nodes without a name after their first "
-                          "output",
+                          "use names of the model's file; a node without a name has that of its first output",
                           "no node or value is called '%s'%s%s%s", name, *meant ? "; did you mean '" : "", meant,
                           *meant ? "'?" : "");
 }

@@ -10,7 +10,7 @@ uir_status uir_import_spend(uir_importer *importer, uint64_t amount) {
     importer->inlined_work += amount;
     if (importer->inlined_work <= UIR_IMPORT_MAX_INLINED_WORK) return UIR_STATUS_OK;
     return uir_error(importer->diagnostics, UIR_STATUS_LIMIT, &(uir_location){.file = importer->file},
-                     "inlining the model's functions makes too large a graph");
+                     "the graph is too large with the model's functions inlined");
 }
 
 uir_status uir_import_place(uir_importer *importer, const UirOnnx__NodeProto *node, uir_location *out_place) {
@@ -42,7 +42,7 @@ uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_loc
     if (!name.id) return UIR_STATUS_OK;
     const uir_import_binding *binding = uir_import_find(importer, name);
     if (!binding) {
-        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "%s '%.*s' is defined nowhere", what,
+        return uir_import_problem(importer, UIR_STATUS_BAD_FILE, place, NULL, "%s '%.*s' is undefined", what,
                                   UIR_BYTES_FORMAT(bytes));
     }
     *out_value = binding->value;
@@ -78,8 +78,7 @@ static const char *write_op_hint(const uir_importer *importer, const uir_locatio
                                  const char *name, char *out_hint) {
     const uir_op_row *near = uir_op_get_row(find_nearest_op(importer, domain, name));
     bool found = near->section == UIR_SECTION_ONNX;
-    snprintf(out_hint, HINT_SIZE,
-             "%s%s%s%s%sa function %.100s in the model's own functions would be used; --list-ops shows all ops",
+    snprintf(out_hint, HINT_SIZE, "%s%s%s%s%sdefine a function %.100s in the model, or list all ops with --list-ops",
              found ? "the nearest supported op is " : "", found && *near->domain ? near->domain : "",
              found && *near->domain ? "::" : "", found ? near->name : "", found ? "; " : "", place->op);
     return out_hint;
@@ -105,17 +104,17 @@ static uir_status find_op(uir_importer *importer, const UirOnnx__NodeProto *node
     const char *domain_text = uir_string_text(&importer->names, domain_name);
     const char *type_text = uir_string_text(&importer->names, type_name);
     if (op == UIR_OP_NONE && domain.length && opset == 0) {
-        return uir_import_unsupported_found(
-            importer, place, write_op_hint(importer, place, domain_text, type_text, hint),
-            "the op '%.*s' of the domain '%.*s' is not known, and opset_import lacks the domain",
-            UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain));
+        return uir_import_unsupported_found(importer, place,
+                                            write_op_hint(importer, place, domain_text, type_text, hint),
+                                            "unknown op '%.*s' of domain '%.*s', and opset_import lacks the domain",
+                                            UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain));
     }
     if (op == UIR_OP_NONE) {
         if (!domain.length) domain = (uir_bytes){"ai.onnx", 7};
         return uir_import_unsupported_found(importer, place,
                                             write_op_hint(importer, place, domain_text, type_text, hint),
-                                            "the op '%.*s' of the domain '%.*s', version %lld, is not known",
-                                            UIR_BYTES_FORMAT(type), UIR_BYTES_FORMAT(domain), (long long)opset);
+                                            "unknown op '%.*s' of domain '%.*s', version %lld", UIR_BYTES_FORMAT(type),
+                                            UIR_BYTES_FORMAT(domain), (long long)opset);
     }
     const uir_op_row *row = uir_op_get_row(op);
     if (opset == 0) {
@@ -391,8 +390,7 @@ static uir_status check_overrides(uir_importer *importer, const UirOnnx__GraphPr
         const uir_import_binding *binding = name.id ? &importer->bindings.data[name.id] : NULL;
         bool known = binding && binding->bound && binding->scope == importer->scope;
         return uir_error_hint(
-            importer->diagnostics, UIR_STATUS_INVALID_ARGUMENT, place,
-            "--info lists the inputs and those that have a default",
+            importer->diagnostics, UIR_STATUS_INVALID_ARGUMENT, place, "list the inputs and their defaults with --info",
             known ? "'%.*s' cannot be overridden: it is a constant, and the file does not list it as an input"
                   : "'%.*s' cannot be overridden: the model has no such input",
             UIR_BYTES_FORMAT(bytes));

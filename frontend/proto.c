@@ -57,12 +57,12 @@ uir_status uir_proto_unpack(const ProtobufCMessageDescriptor *descriptor, const 
             if (budget.failed) {
                 status = UIR_STATUS_OUT_OF_MEMORY;
             } else if (budget.spent) {
-                status = uir_error(diagnostics, UIR_STATUS_LIMIT, &location, "unpacking takes more than %zu MiB",
+                status = uir_error(diagnostics, UIR_STATUS_LIMIT, &location, "unpacking needs more than %zu MiB",
                                    (arena->used - before) >> 20);
             } else {
                 status = uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &location,
                                         "the file is damaged or not an ONNX file; fetch or export it again",
-                                        "%s: a field's contents are not well formed", descriptor->short_name);
+                                        "%s: the contents of a field are malformed", descriptor->short_name);
             }
         }
     }

@@ -91,7 +91,7 @@ uir_status uir_proto_scan(const ProtobufCMessageDescriptor *descriptor, const ui
         if (!known) continue;
         if (!wire_type_fits(known, field.type)) {
             return scan_error(&scan, UIR_STATUS_BAD_FILE, level->descriptor, field.start, known->name,
-                              "the value is not of the kind that this field holds");
+                              "the value has the wrong type for this field");
         }
         if (known->type == PROTOBUF_C_TYPE_MESSAGE) {
             if (depth == UIR_PROTO_MAX_DEPTH) {

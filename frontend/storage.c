@@ -140,7 +140,7 @@ static uir_status open_file(uir_storage *storage, uir_diagnostics *diagnostics, 
                               "%sthe location of external data is empty, too long or holds a zero byte", owner);
     }
     if (storage->count == MAX_FILES) {
-        return uir_error(diagnostics, UIR_STATUS_LIMIT, place, "%sexternal data in more than %d files", owner,
+        return uir_error(diagnostics, UIR_STATUS_LIMIT, place, "%sexternal data is in more than %d files", owner,
                          MAX_FILES);
     }
     if (name[0] == '/') {
@@ -156,7 +156,7 @@ static uir_status open_file(uir_storage *storage, uir_diagnostics *diagnostics, 
     if (storage->folders.count == 0) {
         return uir_error_hint(diagnostics, UIR_STATUS_NOT_FOUND, place,
                               "load the model from its file, or name the folder that holds its data",
-                              "%sexternal data '%s' is needed, and there is no folder to look in", owner, name);
+                              "%sexternal data '%s' is required, but no folder is given", owner, name);
     }
     int descriptor = uir_folders_open_file(&storage->folders, name);
     if (descriptor < 0) {
@@ -186,8 +186,7 @@ uir_status uir_storage_map_below(uir_storage *storage, uir_diagnostics *diagnost
     if (file->is_short) return UIR_STATUS_BAD_FILE;
     file->is_short = true;
     return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, place,
-                          "the file is shorter than the model says: was it copied whole? Other tensors may lie past "
-                          "its end as well",
+                          "check that the file was copied whole: other tensors may also be past its end",
                           "%sbytes %llu to %llu of external data '%s', which has %llu bytes", owner,
                           (unsigned long long)offset, (unsigned long long)offset + (unsigned long long)length,
                           file->location, (unsigned long long)file->file.size);
@@ -214,7 +213,7 @@ uir_status uir_storage_check(const uir_storage *storage, uir_diagnostics *diagno
         if (!unchanged)
             return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE,
                                   &(uir_location){.file = mapping->location ? mapping->location : mapping->path},
-                                  "load the model again; one that is loaded without maps does not notice",
+                                  "load the model again, with --no-map (`no_map`) if its files keep changing",
                                   "the file has changed since the model was loaded");
     }
     return UIR_STATUS_OK;

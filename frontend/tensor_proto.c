@@ -143,7 +143,7 @@ static uir_status read_external(const reading *reading, uir_tensor **out_tensor)
         values[which] = UIR_PROTO_BYTES(entry, value);
     }
     if (!values[KEY_LOCATION].data) {
-        return tensor_error(reading, UIR_STATUS_BAD_FILE, "external data without a location");
+        return tensor_error(reading, UIR_STATUS_BAD_FILE, "external data has no location");
     }
     uint64_t offset = 0, length = reading->size;
     if ((values[KEY_OFFSET].data && !parse_number(values[KEY_OFFSET], &offset)) ||
@@ -367,7 +367,7 @@ uir_status uir_tensor_from_sparse_proto(const uir_tensor_source *source, const u
                                         const UirOnnx__SparseTensorProto *proto, uir_tensor **out_tensor) {
     reading dense = {.source = source, .place = place};
     if (!proto->values || !proto->indices) {
-        return tensor_error(&dense, UIR_STATUS_BAD_FILE, "a sparse tensor without values or indices");
+        return tensor_error(&dense, UIR_STATUS_BAD_FILE, "a sparse tensor has no values or indices");
     }
     dense.name = UIR_PROTO_BYTES(proto->values, name);
     UIR_TRY(read_header(&dense, proto->values->data_type, proto->n_dims, proto->dims));

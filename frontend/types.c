@@ -195,7 +195,7 @@ uir_status uir_import_type(uir_importer *importer, const uir_location *place, ui
         case UIR_ONNX__TYPE_PROTO__VALUE__NOT_SET:
             return UIR_STATUS_OK;
         default:
-            return uir_import_unsupported_found(importer, place, "tensors, sequences and optionals are supported",
+            return uir_import_unsupported_found(importer, place, "use tensors, sequences or optionals",
                                                 "'%.*s' is a map, sparse or opaque, which is not supported",
                                                 UIR_BYTES_FORMAT(owner));
         }

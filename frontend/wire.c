@@ -38,7 +38,7 @@ const char *uir_wire_next(uir_wire_reader *reader, uir_wire_field *out_field) {
     case UIR_WIRE_BYTES:
         if (!uir_wire_read_varint(reader, &out_field->length)) return "the length is cut off or too long";
         out_field->data = reader->at;
-        if (out_field->length > (uint64_t)(reader->end - reader->at)) return "the length goes past the end";
+        if (out_field->length > (uint64_t)(reader->end - reader->at)) return "the length is past the end";
         reader->at += out_field->length;
         return NULL;
     default:

@@ -191,7 +191,7 @@ static uir_status order_from(ordering *o, uint32_t first, uir_diagnostics *diagn
             UIR_TRY(uir_vector_push(o->c->arena, &o->order, top->cluster));
             o->stack.count--;
         } else if (o->state[before] == 1) {
-            return uir_error(diagnostics, UIR_STATUS_INTERNAL, NULL, "fusion made groups that need each other");
+            return uir_error(diagnostics, UIR_STATUS_INTERNAL, NULL, "fusion made groups that depend on each other");
         } else if (!o->state[before]) {
             o->state[before] = 1;
             UIR_TRY(uir_vector_push(o->c->arena, &o->stack, (visit){before, 0, 0}));

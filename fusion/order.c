@@ -218,7 +218,7 @@ static uir_status join_two(uir_clusters *c, uint32_t into, uint32_t other) {
     return UIR_STATUS_OK;
 }
 
-/* A place that all who read it compute themselves leaves its home. */
+/* A node recomputed by every reader needs no kernel of its own: drops its cluster. */
 static void leave_home(uir_clusters *c, uint32_t place) {
     uint32_t home = c->items[place].home;
     if (home == UIR_FUSION_NONE || c->clusters.data[home].places.count != 1) return;

@@ -39,7 +39,7 @@ uir_status uir_image_read_bmp(uir_image_source *source) {
     if (b.bits <= 8 && (!b.colours || b.colours > 1u << b.bits)) b.colours = 1u << b.bits;
     if (b.bits > 8) b.colours = 0;
     if (compression || (b.bits != 1 && b.bits != 4 && b.bits != 8 && b.bits != 24 && b.bits != 32))
-        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the BMP picture is compressed, or of 16 bits a pixel");
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the BMP picture is compressed, or has 16 bits a pixel");
     size_t stride = ((size_t)b.width * b.bits + 31) / 32 * 4;
     UIR_TRY(uir_image_allocate(source, b.width, b.height, (uint64_t)stride * b.height));
     if (b.start > source->size || (source->size - b.start) / stride < b.height || b.palette > source->size ||
@@ -82,14 +82,14 @@ uir_status uir_image_read_pnm(uir_image_source *source) {
     bool text = source->data[1] < '4', colour = source->data[1] == '3' || source->data[1] == '6';
     if (!next_number(source, &at, &width) || !next_number(source, &at, &height) ||
         !next_number(source, &at, &greatest) || !greatest || greatest > 65535)
-        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture's header is not one");
+        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture's header is invalid");
     source->gray = !colour;
     at++; /* one blank */
     UIR_TRY(uir_image_allocate(source, width, height, at + (uint64_t)width * height * (colour ? 3 : 1)));
     for (size_t i = 0; i < source->pixels.size; i++) {
         if ((colour || i % 3 == 0) && !next_sample(source, text, greatest, &at, &sample))
             return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the PNM picture is cut off");
-        if (sample > greatest) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "a sample is above the greatest");
+        if (sample > greatest) return uir_image_fail(source, UIR_STATUS_BAD_DATA, "a sample exceeds the maximum");
         source->pixels.data[i] = (uint8_t)((sample * 255 + greatest / 2) / greatest);
     }
     return UIR_STATUS_OK;

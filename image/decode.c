@@ -26,8 +26,7 @@ static const struct {
 
 static uir_status read_extra(uir_image_source *source, uir_image_extra extra) {
 #define UIR_IMAGE_EXTRA_ROW(constant, name)                                                                            \
-    "the picture is " name ", which libuir decodes and this library, the runtime alone, does not; JPEG, PNG, BMP and " \
-    "PNM it does",
+    "the picture is " name ", which only libuir decodes; this runtime library decodes JPEG, PNG, BMP and PNM",
     static const char *const problems[] = {UIR_IMAGE_EXTRAS(UIR_IMAGE_EXTRA_ROW)};
 #undef UIR_IMAGE_EXTRA_ROW
     if (source->options->extras) return source->options->extras->read[extra](source);
@@ -36,10 +35,10 @@ static uir_status read_extra(uir_image_source *source, uir_image_extra extra) {
 
 uir_status uir_image_allocate(uir_image_source *source, uint64_t width, uint64_t height, uint64_t least_bytes) {
     if (!width || !height || width > UIR_IMAGE_MOST || height > UIR_IMAGE_MOST)
-        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the picture has a side of no pixels or of over 65536");
+        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "a side of the picture has no pixels or over 65536");
     if (least_bytes > source->size)
         return uir_image_fail(source, UIR_STATUS_BAD_DATA,
-                              "the picture is cut off: its header tells of more pixels than its bytes can hold");
+                              "the picture is cut off: its header declares more pixels than its bytes can hold");
     uir_pixels *p = &source->pixels;
     *p = (uir_pixels){(int64_t)height, (int64_t)width, 3, (size_t)(width * height * 3), NULL};
     UIR_TRY_ALLOCATE(p->data, uir_allocate(source->allocator, p->size));
@@ -79,7 +78,7 @@ static uir_status read(uir_image_source *source) {
         if (source->size >= end && !memcmp(source->data + formats[i].offset, formats[i].magic, formats[i].length))
             return formats[i].read ? formats[i].read(source) : read_extra(source, formats[i].extra);
     }
-    return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the bytes are of no picture that is known");
+    return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the bytes are not in a known picture format");
 }
 
 uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data, size_t size,

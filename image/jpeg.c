@@ -80,7 +80,7 @@ uir_status uir_image_read_jpeg(uir_image_source *source) {
     reader->errors.output_message = stay_silent;
     reader->errors.emit_message = hear_message;
     reader->decoder.client_data = reader;
-    reader->problem = "the JPEG picture is damaged, or of colours that cannot be shown as RGB";
+    reader->problem = "the JPEG picture is damaged, or has colours that cannot be shown as RGB";
     if (!setjmp(reader->back)) {
         jpeg_create_decompress(&reader->decoder);
         reader->decoder.client_data = reader;

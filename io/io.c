@@ -26,14 +26,14 @@ uir_status uir_io_write_file(const char *path, const void *bytes, size_t size, u
     uir_location place = {.file = path};
     int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0) {
-        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the folder there and writable?",
+        return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "check that the folder exists and is writable",
                               "cannot write the file");
     }
     bool good = uir_file_write_all(descriptor, bytes, size);
     good = close(descriptor) == 0 && good;
     return good ? UIR_STATUS_OK
-                : uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "is the disk full?",
-                                 "the file could not be written whole");
+                : uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "check that the disk is not full",
+                                 "the file could not be written completely");
 }
 
 /* ---- formats ---- */

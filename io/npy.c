@@ -183,7 +183,7 @@ static void copy_element(const npy *npy, uint8_t *target, const uint8_t *source,
 static uir_status read_numbers(const npy *npy, const uir_allocator *allocator, const npy_type *type, uint64_t count,
                                uir_tensor **out_tensor) {
     if (count != npy->size / type->bytes || npy->size % type->bytes) {
-        return bad(npy, UIR_STATUS_BAD_FILE, "the data's size is not that of the shape");
+        return bad(npy, UIR_STATUS_BAD_FILE, "the data's size does not match the shape");
     }
     UIR_TRY(uir_tensor_create(allocator, type->dtype, npy->rank, npy->shape, out_tensor));
     uint8_t *target = (*out_tensor)->data;
@@ -248,7 +248,7 @@ static uir_status read_strings(const npy *npy, const uir_allocator *allocator, u
     if (npy->item > npy->size / width || (npy->item ? count != npy->size / (npy->item * width) : npy->size != 0) ||
         (npy->item && npy->size % (npy->item * width)) || count > (uint64_t)1 << 32) {
         if (!(count == 0 && npy->size == 0))
-            return bad(npy, UIR_STATUS_BAD_FILE, "the data's size is not that of the shape");
+            return bad(npy, UIR_STATUS_BAD_FILE, "the data's size does not match the shape");
     }
     if (npy->item == 0 && count > 1 << 20) return bad(npy, UIR_STATUS_LIMIT, "too many empty strings");
     size_t buffer_size = (size_t)(npy->item > npy->size ? 0 : npy->item) * 4 + 1;

@@ -160,8 +160,7 @@ static uir_tensor *make_tensor(uir_builder *builder, uir_dtype dtype, uint32_t r
     uir_tensor *tensor = NULL;
     if (builder->status == UIR_STATUS_OK && !uir_dtype_is_float(dtype) && !uir_dtype_is_integer(dtype) &&
         dtype != UIR_DTYPE_BOOL)
-        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "a number is needed where the element type is %s",
-                         uir_dtype_name(dtype));
+        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "element type %s is not numeric", uir_dtype_name(dtype));
     if (builder->status != UIR_STATUS_OK ||
         !check(builder, uir_tensor_create(builder->module->allocator, dtype, rank, &count, &tensor)))
         return NULL;
@@ -255,7 +254,7 @@ const uir_dim *uir_build_value_as_dims(uir_builder *builder, uir_value_id a, int
     }
     if (type->rank && (!uir_dim_is_const(module->dims, type->dims[0], &count) || count > UINT16_MAX)) {
         uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED,
-                         "how many sizes there are is only known when the model runs; declare the list's length");
+                         "the number of sizes is only known at run time; declare the list's length");
         return NULL;
     }
     uir_dim *dims = uir_arena_allocate_array(&module->arena, (size_t)count + 1, sizeof *dims);

@@ -358,7 +358,8 @@ uir_value_id uir_build_unsqueeze(uir_builder *builder, uir_value_id a, const int
     const uir_type *type = type_of(builder, a);
     uint32_t rank = type->rank + count, next = 0, from = 0;
     if (rank > UIR_MAX_RANK) {
-        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "the result has rank %u; %d is the most", rank, UIR_MAX_RANK);
+        uir_builder_fail(builder, UIR_STATUS_UNSUPPORTED, "the result has rank %u; the maximum is %d", rank,
+                         UIR_MAX_RANK);
         return (uir_value_id){0};
     }
     uir_dim dims[UIR_MAX_RANK];

@@ -1,4 +1,4 @@
-/* What a primitive demands of sizes that inference could not prove: only a run's sizes decide it.
+/* Size constraints of a primitive that inference could not prove: only a run's sizes decide them.
  *
  * In: a node whose types are inferred. Out: its demands, one after the other. The interpreter asks them of each node
  * before it runs, the planner writes those that are not proved into the plan, whose runtime asks them when sizes become

@@ -106,7 +106,7 @@ static uir_status expect_new_name(device_parser *p, const char *what, const char
     if (token->length > UIR_DEVICE_MAX_NAME)
         return uir_tokenizer_error(p->tokens, "names have at most %d characters", UIR_DEVICE_MAX_NAME);
     if (is_reserved(token))
-        return uir_tokenizer_error(p->tokens, "'%.*s' means something in a kernel's text: %s needs another name",
+        return uir_tokenizer_error(p->tokens, "'%.*s' is a reserved word of kernel texts: %s needs another name",
                                    (int)token->length, token->text, what);
     return uir_tokenizer_expect_name(p->tokens, what, out_name);
 }
@@ -128,7 +128,7 @@ static uir_status find_word(device_parser *p, const char *what, const void *rows
         if (used < sizeof known)
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", name);
     }
-    return uir_tokenizer_error(p->tokens, "expected %s: %s", what, count ? known : "none has been named so far");
+    return uir_tokenizer_error(p->tokens, "expected %s: %s", what, count ? known : "none is declared yet");
 }
 
 /* Names out of a table, with commas between them: a bit each. */
@@ -174,7 +174,7 @@ static uir_status parse_source(device_parser *p) {
         uir_tokenizer_advance(p->tokens);
         return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(p->tokens, "no source is called '%.*s' before this",
+    return uir_tokenizer_error(p->tokens, "unknown source '%.*s': declare it before its use",
                                (int)(token->length > UIR_DEVICE_MAX_NAME ? UIR_DEVICE_MAX_NAME : token->length),
                                token->text);
 }
@@ -197,7 +197,8 @@ static uir_status parse_number(device_parser *p, const number_row *rows, uint32_
             value = (double)integer;
         }
         if (!(value >= row->least && value <= row->most))
-            return uir_tokenizer_error_at(p->tokens, &at, "%s is from %.0f to %.0f", row->word, row->least, row->most);
+            return uir_tokenizer_error_at(p->tokens, &at, "%s must be from %.0f to %.0f", row->word, row->least,
+                                          row->most);
         void *member = (char *)object + row->offset;
         if (row->type == COUNT) memcpy(member, &(uint32_t){(uint32_t)integer}, sizeof(uint32_t));
         if (row->type == BYTES) memcpy(member, &(uint64_t){(uint64_t)integer}, sizeof(uint64_t));
@@ -239,20 +240,22 @@ static uir_status parse_space(device_parser *p) {
         if (uir_tokenizer_accept(p->tokens, "cache")) {
             space->is_cache = true;
         } else if (uir_tokenizer_accept(p->tokens, "roles")) {
-            UIR_TRY(parse_words(p, "what a space is for", roles, LENGTH(roles), &space->roles));
+            UIR_TRY(parse_words(p, "a role", roles, LENGTH(roles), &space->roles));
         } else if (uir_tokenizer_accept(p->tokens, "of")) {
             uint32_t scope;
-            UIR_TRY(find_word(p, "whose it is", scopes, LENGTH(scopes), sizeof *scopes, &scope));
+            UIR_TRY(find_word(p, "a scope", scopes, LENGTH(scopes), sizeof *scopes, &scope));
             space->scope = (uir_scope)scopes[scope].bits;
         } else if (uir_tokenizer_accept(p->tokens, "blocks")) {
             uint32_t order;
-            UIR_TRY(find_word(p, "how matrices lie", block_orders, LENGTH(block_orders), sizeof *block_orders, &order));
+            UIR_TRY(
+                find_word(p, "an order of blocks", block_orders, LENGTH(block_orders), sizeof *block_orders, &order));
             space->blocks = (uir_space_blocks)block_orders[order].bits;
         } else if (uir_tokenizer_accept(p->tokens, "reached_by")) {
             UIR_TRY(parse_kinds(p, &space->unit_kinds));
         } else {
-            return uir_tokenizer_error(p->tokens, "expected what a space is: roles, of, reached_by, cache, blocks, "
-                                                  "a number of its own (capacity ...) or '}'");
+            return uir_tokenizer_error(
+                p->tokens,
+                "expected a property of a space: roles, of, reached_by, cache, blocks, a number (capacity ...) or '}'");
         }
     }
     return UIR_STATUS_OK;
@@ -275,7 +278,8 @@ static uir_status parse_dtypes(device_parser *p, uint32_t *out_mask) {
                                  ? find_name(&p->dtype_names, p->common ? &p->common->dtype_names : NULL, token)
                                  : UIR_NAMES_NONE;
             if (place != UIR_NAMES_NONE) bits = p->dtypes.data[place].mask;
-            if (!bits) return uir_tokenizer_error(p->tokens, "expected a dtype, or a name that `dtypes` gave to some");
+            if (!bits)
+                return uir_tokenizer_error(p->tokens, "expected a dtype, or the name of a set declared by `dtypes`");
         }
         uir_tokenizer_advance(p->tokens);
         mask = takes ? mask & ~bits : mask | bits;
@@ -304,7 +308,7 @@ static uir_status parse_iop(device_parser *p, const char **out_name) {
         is_known = uir_legal_name_matches(name.data, uir_iop_get_row((uir_iop_code)i)->name);
     uir_status status = uir_text_status(&name);
     if (status == UIR_STATUS_OK && !is_known)
-        status = uir_tokenizer_error_at(p->tokens, &at, "this names no instruction of iops.def");
+        status = uir_tokenizer_error_at(p->tokens, &at, "unknown instruction; iops.def lists them");
     *out_name = is_known ? uir_arena_copy_string(p->arena, name.data, name.length) : NULL;
     uir_text_deinit(&name);
     return status == UIR_STATUS_OK && !*out_name ? UIR_STATUS_OUT_OF_MEMORY : status;
@@ -388,13 +392,13 @@ static uir_status parse_legal(device_parser *p) {
     if (uir_tokenizer_accept(p->tokens, "right")) UIR_TRY(parse_dtypes(p, &row.dtypes_right));
     UIR_TRY(parse_form(p, &row));
     if (!row.spaces_result || !row.unit_kinds)
-        return uir_tokenizer_error_at(p->tokens, &at,
-                                      "a legal instruction says where its result goes (into SPACES) and who "
-                                      "does it (on KINDS)");
+        return uir_tokenizer_error_at(
+            p->tokens, &at,
+            "a legal instruction needs the spaces of its result (into SPACES) and its kinds of unit (on KINDS)");
     if (row.pipe < 0 && p->device->pipe_count)
-        return uir_tokenizer_error_at(p->tokens, &at,
-                                      "a legal instruction of a device with pipes says which pipe does it (by PIPE): "
-                                      "what is by none is never waited for");
+        return uir_tokenizer_error_at(
+            p->tokens, &at,
+            "a device with pipes needs `by PIPE` on each legal instruction: without it nothing waits for its result");
     for (uint32_t i = 0; i < names.count; i++) {
         row.iop = names.data[i];
         UIR_TRY(add_legal(p, row));
@@ -465,7 +469,7 @@ static uir_status parse_item(device_parser *p) {
         const char *name;
         UIR_TRY(uir_tokenizer_expect_name(p->tokens, "a source", &name));
         if (p->tokens->current.kind != UIR_TOKEN_STRING)
-            return uir_tokenizer_error(p->tokens, "expected where the numbers are from, in quotes");
+            return uir_tokenizer_error(p->tokens, "expected the origin of the numbers, in quotes");
         uir_tokenizer_advance(p->tokens);
         return put_name(p, &p->source_names, name, 0);
     }
@@ -498,10 +502,10 @@ static uir_status parse_item(device_parser *p) {
     if (uir_tokenizer_accept(p->tokens, "space")) return parse_space(p);
     if (uir_tokenizer_accept(p->tokens, "legal")) return parse_legal(p);
     if (p->common && uir_tokenizer_accept(p->tokens, "without")) return parse_without(p);
-    return uir_tokenizer_error(p->tokens,
-                               "expected what is said of a device: source, kinds, pipes, dtypes, form, space, "
-                               "legal, device_barrier or a number%s",
-                               p->common ? ", without, or '}'" : ", or a chip");
+    return uir_tokenizer_error(
+        p->tokens,
+        "expected an item of a device: source, kinds, pipes, dtypes, form, space, legal, device_barrier or a number%s",
+        p->common ? ", without, or '}'" : ", or a chip");
 }
 
 /* What readers of a device may rely on. */
@@ -513,26 +517,25 @@ static uir_status check_device(device_parser *p, const uir_token *at) {
         const uir_space *s = &d->spaces[i];
         all_roles |= s->roles;
         if (!s->unit_kinds)
-            return uir_tokenizer_error_at(p->tokens, at, "no kind of unit reaches %s: reached_by KINDS", s->name);
+            return uir_tokenizer_error_at(p->tokens, at, "no kind of unit reaches %s: add `reached_by KINDS`", s->name);
         if (!(s->roles & UIR_SPACE_MEMORY) && !s->capacity)
             return uir_tokenizer_error_at(p->tokens, at, "%s is on the chip and has no capacity", s->name);
         if ((s->roles & UIR_SPACE_MEMORY) && s->scope != UIR_SCOPE_DEVICE)
             return uir_tokenizer_error_at(p->tokens, at, "%s is the device's memory and not `of device`", s->name);
         if (s->alignment & (s->alignment - 1))
-            return uir_tokenizer_error_at(p->tokens, at, "the alignment of %s is no power of two", s->name);
+            return uir_tokenizer_error_at(p->tokens, at, "the alignment of %s is not a power of two", s->name);
         if (s->blocks ? !s->block_lines || !s->block_bytes == !s->block_elements
                       : s->block_lines || s->block_bytes || s->block_elements)
-            return uir_tokenizer_error_at(p->tokens, at,
-                                          "%s: blocks are said by `blocks ORDER`, block_lines and one of block_bytes "
-                                          "and block_elements",
-                                          s->name);
+            return uir_tokenizer_error_at(
+                p->tokens, at, "%s: blocks need `blocks ORDER`, block_lines and one of block_bytes and block_elements",
+                s->name);
         if (s->block_bytes % 8)
-            return uir_tokenizer_error_at(p->tokens, at, "%s: block_bytes is a multiple of 8", s->name);
+            return uir_tokenizer_error_at(p->tokens, at, "%s: block_bytes must be a multiple of 8", s->name);
         if (s->working_set > s->capacity && s->capacity)
-            return uir_tokenizer_error_at(p->tokens, at, "the working set of %s is more than it holds", s->name);
+            return uir_tokenizer_error_at(p->tokens, at, "the working set of %s exceeds its capacity", s->name);
     }
     if (!(all_roles & UIR_SPACE_MEMORY))
-        return uir_tokenizer_error_at(p->tokens, at, "no space is the device's memory: roles memory");
+        return uir_tokenizer_error_at(p->tokens, at, "no space is the device's memory: add `roles memory` to one");
     return UIR_STATUS_OK;
 }
 
@@ -556,7 +559,7 @@ static uir_status parse_chip(device_parser *common, uir_device_vector *devices, 
         const uir_token *token = &common->tokens->current;
         for (uint32_t i = first; i < devices->count && token->kind == UIR_TOKEN_STRING; i++)
             if (token_is(token, devices->data[i]->chip)) like = devices->data[i];
-        if (!like) return uir_tokenizer_error(common->tokens, "expected a chip that stands before this one, in quotes");
+        if (!like) return uir_tokenizer_error(common->tokens, "expected the name of an earlier chip, in quotes");
         *device = *like;
         uir_tokenizer_advance(common->tokens);
     }

@@ -102,7 +102,7 @@ static uir_status parse_size(parser *p) {
             break;
     }
     if (facts.max < facts.min || facts.multiple_of < 1)
-        return uir_tokenizer_error_at(&p->t, &name, "no size has these facts");
+        return uir_tokenizer_error_at(&p->t, &name, "min exceeds max, or multiple is below 1");
     UIR_TRY(uir_dims_add_symbol(p->module->dims, name.text, name.length, facts, &symbol));
     p->size_of.data[id.id] = uir_dim_symbol(p->module->dims, symbol);
     return p->size_of.data[id.id].id ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
@@ -113,8 +113,7 @@ static uir_status parse_below(parser *p) {
     uir_symbol symbol;
     UIR_TRY(parse_word(p, "a size's name", &name));
     uir_dim dim = resolve_size(p, name.text, name.length), bound;
-    if (!uir_dim_is_symbol(p->module->dims, dim, &symbol))
-        return uir_tokenizer_error_at(&p->t, &name, "there is no such size");
+    if (!uir_dim_is_symbol(p->module->dims, dim, &symbol)) return uir_tokenizer_error_at(&p->t, &name, "unknown size");
     UIR_TRY(parse_dim(p, &bound));
     uir_symbol_facts facts = uir_dims_symbol_facts(p->module->dims, symbol);
     facts.bound = bound;
@@ -152,7 +151,7 @@ static uir_status parse_type(parser *p, uir_type *out_type) {
         uir_token start = p->t.current;
         UIR_TRY(parse_dims(p, "]", &dims));
         if (dims.count > UIR_MAX_RANK)
-            return uir_tokenizer_error_at(&p->t, &start, "rank %u; %d is the most", dims.count, UIR_MAX_RANK);
+            return uir_tokenizer_error_at(&p->t, &start, "rank %u exceeds the maximum of %d", dims.count, UIR_MAX_RANK);
         out_type->rank_known = true;
         out_type->rank = dims.count;
         out_type->dims = dims.data;
@@ -265,9 +264,8 @@ static uir_status find_hashed(parser *p, uir_dtype dtype, uint32_t rank, const i
         uir_tokenizer_advance(&p->t);
         return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(&p->t, "the numbers of this constant are elided, and no model at hand has them: nothing "
-                                      "can be computed with it (--constants names a model; --constants inline prints "
-                                      "a text with all numbers)");
+    return uir_tokenizer_error(&p->t, "the elements of this constant are elided, and no given model holds them: name "
+                                      "the model with --constants, or print all elements with --constants inline");
 }
 
 /* What follows a constant's type: a list, a splat or a hash. */
@@ -276,7 +274,7 @@ static uir_status parse_elements(parser *p, uir_dtype dtype, uint32_t rank, cons
     uint64_t count;
     uir_token start = p->t.current;
     if (dtype == UIR_DTYPE_NONE || !uir_shape_element_count(shape, rank, &count))
-        return uir_tokenizer_error(&p->t, "no tensor has this type");
+        return uir_tokenizer_error(&p->t, "a tensor cannot have this type");
     if (uir_tokenizer_accept(&p->t, "hash")) return find_hashed(p, dtype, rank, shape, out_tensor);
     bool splat = uir_tokenizer_accept(&p->t, "splat");
     if (splat && (count > UIR_MAX_SPLAT || !count || dtype == UIR_DTYPE_STRING ||
@@ -305,7 +303,7 @@ static uir_status find_value(parser *p, uir_value_id *out_value) {
     if (!at_kind(p, UIR_TOKEN_PERCENT)) return unexpected(p, "a value");
     if (uir_strings_find(&p->values, p->t.current.text, p->t.current.length, &name) && name.id < p->value_of.count)
         *out_value = p->value_of.data[name.id];
-    if (!out_value->id) return uir_tokenizer_error(&p->t, "the value is not made before this");
+    if (!out_value->id) return uir_tokenizer_error(&p->t, "the value is not defined before this use");
     uir_tokenizer_advance(&p->t);
     return UIR_STATUS_OK;
 }
@@ -328,7 +326,7 @@ static uir_status parse_layout_dim(void *user, uir_dim *out_dim) {
 static uir_status parse_layout(parser *p, declaration *d) {
     if (!uir_tokenizer_is(&p->t, ":")) return UIR_STATUS_OK;
     if (d->type.kind != UIR_VALUE_TENSOR || !d->type.rank_known || d->type.rank > UIR_LAYOUT_MAX_RANK)
-        return uir_tokenizer_error(&p->t, "a layout is of a tensor of at most %d dims", UIR_LAYOUT_MAX_RANK);
+        return uir_tokenizer_error(&p->t, "a layout requires a tensor of at most %d dims", UIR_LAYOUT_MAX_RANK);
     return uir_layout_parse(&p->t, parse_layout_dim, p, d->type.dims, d->type.rank, &d->layout);
 }
 
@@ -345,10 +343,11 @@ static uir_status parse_declaration(parser *p, declaration *out) {
     if (!at_kind(p, UIR_TOKEN_PERCENT)) return unexpected(p, "a value");
     UIR_TRY(find_or_add(p, &p->values, &p->t.current, &out->key));
     while (p->value_of.count <= out->key.id) UIR_TRY(uir_vector_push(&p->arena, &p->value_of, (uir_value_id){0}));
-    if (p->value_of.data[out->key.id].id) return uir_tokenizer_error(&p->t, "the value is made twice");
+    if (p->value_of.data[out->key.id].id) return uir_tokenizer_error(&p->t, "the value is defined twice");
     uir_tokenizer_advance(&p->t);
     const uir_token *name = at_kind(p, UIR_TOKEN_STRING) ? &p->t.current : &out->at;
-    if (memchr(name->text, 0, name->length)) return uir_tokenizer_error_at(&p->t, name, "a zero in a name");
+    if (memchr(name->text, 0, name->length))
+        return uir_tokenizer_error_at(&p->t, name, "a name must not contain a zero byte");
     bool unnamed = name == &out->at && uir_graph_is_number_name(name->text, name->length);
     UIR_TRY_ALLOCATE(out->name, uir_arena_copy_string(&p->arena, name->text, unnamed ? 0 : name->length));
     if (name == &p->t.current) uir_tokenizer_advance(&p->t);
@@ -485,7 +484,7 @@ static uir_status parse_attribute(parser *p, uir_op op, uir_graph_id graph, uir_
     } else if (uir_op_find_attribute_spec(op, name.text, name.length, &spec)) {
         out_attribute->kind = spec.kind;
     } else {
-        return uir_tokenizer_error_at(&p->t, &name, "the op has no such attribute; give its kind after a colon");
+        return uir_tokenizer_error_at(&p->t, &name, "unknown attribute of this op; give its kind after a colon");
     }
     UIR_TRY(uir_tokenizer_expect(&p->t, "="));
     return parse_attribute_value(p, graph, out_attribute);
@@ -515,7 +514,7 @@ static uir_status parse_onnx_name(parser *p, uir_op *out_op) {
         uir_tokenizer_advance(&p->t);
     }
     *out_op = count == 2 ? uir_op_find_onnx(words[0], words[1]) : count ? uir_op_find_onnx("", words[0]) : UIR_OP_NONE;
-    if (*out_op == UIR_OP_NONE) return uir_tokenizer_error_at(&p->t, &start, "there is no such ONNX op");
+    if (*out_op == UIR_OP_NONE) return uir_tokenizer_error_at(&p->t, &start, "unknown ONNX op");
     return UIR_STATUS_OK;
 }
 
@@ -525,7 +524,7 @@ static uir_status parse_op(parser *p, uir_node_info *node) {
         UIR_TRY(parse_onnx_name(p, &node->op));
         UIR_TRY(uir_tokenizer_expect_integer(&p->t, &version));
         if (version < 0 || version > INT32_MAX)
-            return uir_tokenizer_error(&p->t, "a version of %lld", (long long)version);
+            return uir_tokenizer_error(&p->t, "version %lld is out of range", (long long)version);
         node->since_version = (int)version;
         return UIR_STATUS_OK;
     }
@@ -640,7 +639,8 @@ static uir_status parse_module(parser *p) {
     UIR_TRY(uir_tokenizer_expect(&p->t, "module"));
     UIR_TRY(uir_tokenizer_expect(&p->t, "opset"));
     UIR_TRY(uir_tokenizer_expect_integer(&p->t, &opset));
-    if (opset < 0 || opset > INT32_MAX) return uir_tokenizer_error(&p->t, "an opset of %lld", (long long)opset);
+    if (opset < 0 || opset > INT32_MAX)
+        return uir_tokenizer_error(&p->t, "opset %lld is out of range", (long long)opset);
     p->module->opset = (int)opset;
     while (uir_tokenizer_accept(&p->t, "size")) UIR_TRY(parse_size(p));
     while (uir_tokenizer_accept(&p->t, "below")) UIR_TRY(parse_below(p));

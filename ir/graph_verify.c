@@ -93,7 +93,8 @@ static bool check_type(verifier *v, const uir_node_info *node, uir_value_id valu
     if (type->dtype != UIR_DTYPE_NONE && !uir_dtype_is_valid(type->dtype))
         return problem(v, node, "value %s has no valid element type", text), false;
     if (!type->rank_known) return true;
-    if (type->rank > UIR_MAX_RANK) return problem(v, node, "value %s has rank %u", text, type->rank), false;
+    if (type->rank > UIR_MAX_RANK)
+        return problem(v, node, "value %s has rank %u, above the maximum", text, type->rank), false;
     for (uint32_t d = 0; d < type->rank; d++)
         if (!type->dims[d].id) return problem(v, node, "dim %u of value %s is missing", d, text), false;
     return true;
@@ -114,7 +115,7 @@ static void check_layout(verifier *v, const uir_node_info *node, uir_value_id va
     value_text(v, value, text, sizeof text);
     if (info->type.kind != UIR_VALUE_TENSOR || !info->type.rank_known || rank > UIR_LAYOUT_MAX_RANK ||
         uir_dtype_bits(info->type.dtype) < 8) {
-        problem(v, node, "value %s has a layout, and no memory whose elements have addresses", text);
+        problem(v, node, "value %s has a layout, but its elements have no addresses", text);
         return;
     }
     const char *fault = uir_layout_find_fault(layout, info->type.dims, rank, v->module->dims, is_proved, v, &dim);
@@ -138,31 +139,31 @@ static bool knows_layouts(const uir_node_info *node) {
 static void want_row_major(verifier *v, const uir_node_info *node, uir_value_id value, const char *who) {
     char text[200];
     if (!is_value(v, value) || !uir_value_info_get(v->module, value)->layout) return;
-    problem(v, node, "value %s has a layout, and %s row-major", value_text(v, value, text, sizeof text), who);
+    problem(v, node, "value %s has a layout, but %s row-major", value_text(v, value, text, sizeof text), who);
 }
 
 static void check_layouts(verifier *v, const uir_node_info *node) {
     bool knows = knows_layouts(node);
     for (uint32_t i = 0; i < node->input_count && !knows; i++)
-        want_row_major(v, node, node->inputs[i], "the operation takes what is");
+        want_row_major(v, node, node->inputs[i], "the operation's operands must be");
     for (uint32_t i = 0; i < node->output_count; i++) {
         uir_value_id value = node->outputs[i];
         if (!is_value(v, value) || !uir_value_info_get(v->module, value)->layout) continue;
         if (knows)
             check_layout(v, node, value);
         else
-            want_row_major(v, node, value, "the operation's results are");
+            want_row_major(v, node, value, "the operation's results must be");
     }
 }
 
 /* A value that becomes visible here. */
 static bool define(verifier *v, const uir_node_info *node, uir_value_id value) {
     char text[200];
-    if (!is_value(v, value) || !value.id) return problem(v, node, "a result is no value"), false;
+    if (!is_value(v, value) || !value.id) return problem(v, node, "a result is not a value"), false;
     const uir_value_info *info = uir_value_info_get(v->module, value);
     value_text(v, value, text, sizeof text);
-    if (info->constant) return problem(v, node, "value %s is a constant and is made again", text), false;
-    if (v->visible[value.id]) return problem(v, node, "value %s is made twice", text), false;
+    if (info->constant) return problem(v, node, "value %s is a constant and also a result", text), false;
+    if (v->visible[value.id]) return problem(v, node, "value %s is defined twice", text), false;
     v->visible[value.id] = true;
     return check_type(v, node, value);
 }
@@ -185,7 +186,7 @@ static bool check_constant(verifier *v, const uir_node_info *node, uir_value_id 
 
 static bool check_use(verifier *v, const uir_node_info *node, uir_value_id value) {
     char text[200];
-    if (!is_value(v, value)) return problem(v, node, "an operand is no value"), false;
+    if (!is_value(v, value)) return problem(v, node, "an operand is not a value"), false;
     if (uir_value_info_get(v->module, value)->constant) return check_constant(v, node, value);
     if (v->visible[value.id]) return true;
     problem(v, node, "value %s is used where it is not visible", value_text(v, value, text, sizeof text));
@@ -231,11 +232,11 @@ static uir_status check_attributes(verifier *v, const uir_node_info *node, bool 
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const uir_attribute *attribute = &node->attributes[i];
         const char *name = uir_string_text(&v->module->strings, attribute->name);
-        if (attribute->kind >= UIR_ATTRIBUTE_KIND_COUNT) problem(v, node, "attribute %s is of no kind", name);
+        if (attribute->kind >= UIR_ATTRIBUTE_KIND_COUNT) problem(v, node, "attribute %s has no valid kind", name);
         if (attribute->kind == UIR_ATTRIBUTE_TENSOR && !attribute->value.tensor)
             problem(v, node, "attribute %s has no tensor", name);
         if (attribute->kind == UIR_ATTRIBUTE_DTYPE && !uir_dtype_is_valid(attribute->value.dtype))
-            problem(v, node, "attribute %s is no element type", name);
+            problem(v, node, "attribute %s is not an element type", name);
         if (attribute->kind == UIR_ATTRIBUTE_GRAPH)
             UIR_TRY(check_graph(v, attribute->value.graph, node->graph, node, depth + 1));
         if (attribute->kind != UIR_ATTRIBUTE_DIMS || !primitive || node->op == UIR_OP_BIND_DIMS) continue;
@@ -275,8 +276,8 @@ static uir_status check_node(verifier *v, uir_node_id node_id, uir_graph_id grap
     const uir_op_row *row = uir_op_get_row(node->op);
     bool primitive = row->section == UIR_SECTION_PRIMITIVE, sound = true;
     uint32_t before = v->problems;
-    if (row->section == UIR_SECTION_NONE) return problem(v, node, "there is no such op"), UIR_STATUS_OK;
-    if (node->graph.id != graph.id) problem(v, node, "the node is listed in another graph than its own");
+    if (row->section == UIR_SECTION_NONE) return problem(v, node, "unknown op"), UIR_STATUS_OK;
+    if (node->graph.id != graph.id) problem(v, node, "the node is listed in a graph other than its own");
     for (uint32_t i = 0; i < node->input_count; i++)
         if (!is_value(v, node->inputs[i]) || node->inputs[i].id) sound = check_use(v, node, node->inputs[i]) && sound;
     if (!primitive) check_arity(v, node, row);
@@ -295,7 +296,7 @@ static uir_status check_node(verifier *v, uir_node_id node_id, uir_graph_id grap
         }
         const uir_value_info *output = uir_value_info_get(v->module, node->outputs[i]);
         if (output->producer.id != node_id.id || output->output_index != i)
-            problem(v, node, "result %u names another node as its maker", i);
+            problem(v, node, "result %u records another node as its producer", i);
         if (row->traits & UIR_TRAIT_EFFECT && output->type.kind == UIR_VALUE_TENSOR) bind_plain(v, &output->type);
         if (primitive) check_dims_bound(v, node, node->outputs[i], "result");
     }
@@ -326,7 +327,7 @@ static uir_status check_contents(verifier *v, uir_graph_id graph, const uir_node
     bool primitives = true;
     for (uint32_t n = 0; n < info->nodes.count; n++) {
         if (info->nodes.data[n].id == 0 || info->nodes.data[n].id >= v->module->nodes.count)
-            return problem(v, user, "a graph lists a node that is not there"), UIR_STATUS_OK;
+            return problem(v, user, "a graph lists a node that does not exist"), UIR_STATUS_OK;
         primitives =
             primitives && uir_op_get_row(uir_node_get(v->module, info->nodes.data[n])->op)->section != UIR_SECTION_ONNX;
     }
@@ -338,13 +339,13 @@ static uir_status check_contents(verifier *v, uir_graph_id graph, const uir_node
         if (is_value(v, info->inputs.data[i])) check_dims_bound(v, user, info->inputs.data[i], "input");
     for (uint32_t i = 0; i < info->inputs.count; i++) {
         if (!v->in_group)
-            want_row_major(v, user, info->inputs.data[i], "what a graph is given is");
+            want_row_major(v, user, info->inputs.data[i], "inputs of a graph must be");
         else if (is_value(v, info->inputs.data[i]) && uir_value_info_get(v->module, info->inputs.data[i])->layout)
             check_layout(v, user, info->inputs.data[i]);
     }
     for (uint32_t n = 0; n < info->nodes.count; n++) UIR_TRY(check_node(v, info->nodes.data[n], graph, depth));
     for (uint32_t i = 0; i < info->outputs.count; i++) {
-        if (!v->in_group) want_row_major(v, user, info->outputs.data[i], "what a graph gives is");
+        if (!v->in_group) want_row_major(v, user, info->outputs.data[i], "outputs of a graph must be");
         if (is_value(v, info->outputs.data[i]) && !info->outputs.data[i].id)
             problem(v, user, "output %u is missing", i);
         else
@@ -355,13 +356,12 @@ static uir_status check_contents(verifier *v, uir_graph_id graph, const uir_node
 
 static uir_status check_graph(verifier *v, uir_graph_id graph, uir_graph_id parent, const uir_node_info *user,
                               uint32_t depth) {
-    if (!graph.id || graph.id >= v->module->graphs.count)
-        return problem(v, user, "there is no such graph"), UIR_STATUS_OK;
+    if (!graph.id || graph.id >= v->module->graphs.count) return problem(v, user, "unknown graph"), UIR_STATUS_OK;
     if (v->graph_used[graph.id]) return problem(v, user, "a graph is used twice"), UIR_STATUS_OK;
     if (depth > MAX_NESTING) return problem(v, user, "control flow is nested too deeply"), UIR_STATUS_OK;
     v->graph_used[graph.id] = true;
     if (uir_graph_get(v->module, graph)->parent.id != parent.id)
-        problem(v, user, "a body names another graph as the one around it");
+        problem(v, user, "a body records another graph as its parent");
     bool *before = NULL;
     size_t size = v->symbol_count + 1;
     UIR_TRY_ALLOCATE(before, uir_allocate(&v->arena.allocator, size));

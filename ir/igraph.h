@@ -28,7 +28,7 @@ typedef struct uir_isymbol {
 
 /* ---- pointers ---- */
 _Static_assert(UIR_LAYOUT_MAX_RANK == UIR_IGRAPH_MAX_RANK && UIR_LAYOUT_MAX_MODES == UIR_IGRAPH_MAX_MODES,
-               "what a layout can say a pointer can");
+               "a pointer can hold any layout");
 
 typedef struct uir_ipointer {
     const char *name;

@@ -218,7 +218,7 @@ static uir_status touch_place(imachine *machine, const iunit *unit, uint32_t poi
     istorage *storage = &unit->storage[pointer];
     if (storage->latest < unit->sequence) storage->latest = unit->sequence;
     if (!place->holder || place->holder == pointer + 1 || place->taken <= unit->sequence) return UIR_STATUS_OK;
-    return tell_order(machine, "%%%s: an element is touched after a later instruction has taken its place", p);
+    return tell_order(machine, "%%%s: an element is accessed after a later instruction has reused its storage", p);
 }
 
 uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out) {
@@ -232,7 +232,7 @@ uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *
         return UIR_STATUS_OK;
     }
     if (offset >= view->storage->span)
-        return uir_imachine_fail(machine, "%%%s: an element lies outside its storage", p->name);
+        return uir_imachine_fail(machine, "%%%s: an element is outside its storage", p->name);
     ishadow *shadow = &view->shadow[offset];
     if (is_race(machine, unit, shadow->writer)) {
         return uir_imachine_fail(machine, "%%%s: a unit reads what another unit wrote with no sync between", p->name);
@@ -264,7 +264,7 @@ static uir_status take_place(imachine *machine, const iunit *unit, uint32_t poin
     if (!before) return UIR_STATUS_OK;
     const istorage *lost = &storage[before - 1];
     if (of_unit && lost->latest > unit->sequence)
-        UIR_TRY(tell_order(machine, "%%%s: its place is taken after a later instruction has used what lay there", p));
+        UIR_TRY(tell_order(machine, "%%%s: its storage held a buffer that a later instruction has already used", p));
     for (int64_t e = 0; e < lost->span * lost->instances; e++)
         if (is_race(machine, unit, lost->shadow[e].writer) || is_race(machine, unit, lost->shadow[e].reader))
             return uir_imachine_fail(machine, "%%%s: a unit writes where another unit uses %%%s with no sync between",
@@ -281,7 +281,7 @@ uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview 
     if (p->role == UIR_IPOINTER_IN || p->role == UIR_IPOINTER_CONST)
         return uir_imachine_fail(machine, "%%%s is an input: it may not be written", p->name);
     if (offset >= view->storage->span)
-        return uir_imachine_fail(machine, "%%%s: an element lies outside its storage", p->name);
+        return uir_imachine_fail(machine, "%%%s: an element is outside its storage", p->name);
     if (!cell.defined && p->role == UIR_IPOINTER_OUT)
         return uir_imachine_fail(machine, "an undefined value is stored to the output %%%s", p->name);
     ishadow *shadow = &view->shadow[offset];
@@ -494,7 +494,7 @@ static uir_status meet(imachine *machine) {
     uint32_t at = group->units[0].waiting;
     for (uint32_t i = 0; i < group->unit_count; i++) {
         if (group->units[i].ended || group->units[i].waiting != at)
-            return uir_imachine_fail(machine, "the units of a group wait at different places: they can never meet");
+            return uir_imachine_fail(machine, "the units of a group wait at different instructions: deadlock");
     }
     const uir_iinstruction *instruction = &machine->igraph->instructions.data[at];
     group->epoch++;
@@ -534,7 +534,8 @@ static uir_status run_group(imachine *machine) {
         if (machine->interleaving && !progress) UIR_TRY(uir_imachine_step(machine, &progress));
         if (all_ended) return UIR_STATUS_OK;
         if (progress) continue;
-        if (!all_wait || any_signal) return uir_imachine_fail(machine, "units wait for others that will never answer");
+        if (!all_wait || any_signal)
+            return uir_imachine_fail(machine, "units wait for signals that are never sent: deadlock");
         UIR_TRY(meet(machine));
     }
 }

@@ -371,7 +371,7 @@ static uir_status apply(imachine *machine, const uir_iinstruction *in, scalar_ty
     default:
         known = false;
     }
-    if (!known) return uir_imachine_fail(machine, "%s has no meaning for %s", row->name, uir_dtype_name(t.dtype));
+    if (!known) return uir_imachine_fail(machine, "%s is not defined for %s", row->name, uir_dtype_name(t.dtype));
     if (t.is_float) out->real = narrow(t, out->real);
     return UIR_STATUS_OK;
 }
@@ -495,7 +495,7 @@ static uir_status reduce_line(imachine *machine, const iunit *unit, const uir_ii
 static uir_status line_geometry(imachine *machine, const iview *to, const iview *from, uir_iaxis axis, int64_t *lines,
                                 int64_t *count, int64_t *inner) {
     uint32_t dim = axis == UIR_IAXIS_COL ? 2 : 1;
-    if (from->rank < dim) return uir_imachine_fail(machine, "a reduction along a dim that the slice has not");
+    if (from->rank < dim) return uir_imachine_fail(machine, "a reduction along a dim that the slice does not have");
     *count = from->counts[from->rank - dim];
     *inner = dim == 2 ? from->counts[from->rank - 1] : 1;
     *lines = *count ? from->total / *count : 0;
@@ -556,10 +556,10 @@ static uir_status scan(imachine *machine, iunit *unit, const uir_iinstruction *i
 /* ---- mma ---- */
 /* Leading dims of extent 1 do not count: two remain. */
 static uir_status matrix_of(imachine *machine, const iview *view, int64_t *rows, int64_t *columns) {
-    if (view->rank < 2) return uir_imachine_fail(machine, "mma's operands are matrices");
+    if (view->rank < 2) return uir_imachine_fail(machine, "mma's operands must be matrices");
     for (uint32_t d = 0; d + 2 < view->rank; d++) {
         if (view->counts[d] != 1)
-            return uir_imachine_fail(machine, "mma's operands are matrices: leading dims have extent 1");
+            return uir_imachine_fail(machine, "mma's operands must be matrices: leading dims need extent 1");
     }
     *rows = view->counts[view->rank - 2];
     *columns = view->counts[view->rank - 1];

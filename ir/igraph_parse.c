@@ -24,8 +24,8 @@ const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(
     return best;
 }
 
-/* "'vram' is no memory space of cpu; did you mean sram?; there are dram, sram, reg". Candidates that are NULL are not
- * among them. */
+/* "'vram' is not a memory space of cpu; did you mean sram?; known are: dram, sram, reg". Candidates that are NULL are
+ * not among them. */
 static uir_status iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
                                  const char *(*candidate)(const void *user, uint32_t index), const void *user,
                                  uint32_t count) {
@@ -38,7 +38,7 @@ static uir_status iparse_no_name(uir_iparser *p, const uir_token *token, const c
         uir_text_append_string(&names, name);
     }
     const char *near = uir_iparse_nearest(token, candidate, user, count);
-    uir_status status = uir_tokenizer_error_at(p->tokens, token, "'%.*s' is no %s%s%s%s; there %s %s",
+    uir_status status = uir_tokenizer_error_at(p->tokens, token, "'%.*s' is not a %s%s%s%s; known %s: %s",
                                                (int)(token->length > 64 ? 64 : token->length), token->text, what,
                                                near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
                                                count == 1 ? "is" : "are", names.data ? names.data : "none");
@@ -116,7 +116,7 @@ uir_status uir_iparse_dim(uir_iparser *p, uir_dim *out_dim) {
     if (status != UIR_STATUS_OK && p->unknown.kind == UIR_TOKEN_NAME) {
         const char *near = uir_iparse_nearest(&p->unknown, visible_name, p, p->visible.count);
         if (near)
-            uir_error(p->diagnostics, status, NULL, "no name '%.*s' is known there; did you mean '%s'?",
+            uir_error(p->diagnostics, status, NULL, "unknown name '%.*s'; did you mean '%s'?",
                       (int)(p->unknown.length > 64 ? 64 : p->unknown.length), p->unknown.text, near);
     }
     return status;
@@ -127,7 +127,7 @@ static uir_status expect_new_name(uir_iparser *p, const char *what, uir_token *o
     if (token->kind != UIR_TOKEN_NAME) return uir_tokenizer_error(p->tokens, "expected the name of %s", what);
     if (iparse_find(p, token->text, token->length) != UINT32_MAX ||
         find_device_symbol(p, token->text, token->length) != UINT32_MAX)
-        return uir_tokenizer_error(p->tokens, "'%.*s' already names something here", (int)token->length, token->text);
+        return uir_tokenizer_error(p->tokens, "the name '%.*s' is already used here", (int)token->length, token->text);
     *out_name = *token;
     uir_tokenizer_advance(p->tokens);
     return UIR_STATUS_OK;
@@ -151,7 +151,7 @@ static uir_status parse_end_atom(uir_iparser *p, uir_iatom *atom) {
     const uir_token *name = &p->tokens->current;
     uint32_t symbol = name->kind == UIR_TOKEN_NAME ? iparse_find(p, name->text, name->length) : UINT32_MAX;
     if (symbol == UINT32_MAX || p->igraph->symbols.data[symbol].kind != UIR_ISYMBOL_LOOP)
-        return uir_tokenizer_error(p->tokens, "first() and last() take the name of a loop around this place");
+        return uir_tokenizer_error(p->tokens, "first() and last() expect the name of an enclosing loop");
     atom->loop = symbol;
     uir_tokenizer_advance(p->tokens);
     return uir_tokenizer_expect(p->tokens, ")");
@@ -179,7 +179,7 @@ static uir_status iparse_guard(uir_iparser *p, uir_iguard *out_guard) {
             UIR_TRY(parse_end_atom(p, atom));
         else if (atom->negated)
             return uir_tokenizer_error(p->tokens,
-                                       "'not' stands before first() or last(); turn a relation round instead");
+                                       "'not' is only allowed before first() or last(); invert the relation instead");
         else
             UIR_TRY(parse_relation(p, &atom->condition));
     } while (uir_tokenizer_accept(p->tokens, "and"));
@@ -207,9 +207,9 @@ static uir_status parse_facts(uir_iparser *p, uir_symbol_facts *facts, bool *out
     if (multiple) UIR_TRY(uir_tokenizer_expect_integer(p->tokens, &facts->multiple_of));
     *out_given = range || multiple;
     if (facts->min < 0 || facts->max < facts->min || facts->multiple_of < 1)
-        return uir_tokenizer_error(p->tokens,
-                                   "the facts before this leave no size: a range is LEAST..GREATEST, 0 or more; "
-                                   "mult is at least 1");
+        return uir_tokenizer_error(
+            p->tokens,
+            "the facts before this allow no size: a range is LEAST..GREATEST, 0 or more; mult is at least 1");
     return UIR_STATUS_OK;
 }
 
@@ -651,7 +651,7 @@ static uir_status resolve_buffers(uir_iparser *p) {
         const uir_token *name = &p->by.data[i].name;
         pointer->by_loop = uir_names_get(&p->loops, name->text, name->length);
         if (pointer->by_loop == UINT32_MAX)
-            return uir_tokenizer_error_at(p->tokens, name, "no loop is called '%.*s'", (int)name->length, name->text);
+            return uir_tokenizer_error_at(p->tokens, name, "unknown loop '%.*s'", (int)name->length, name->text);
     }
     return UIR_STATUS_OK;
 }
@@ -663,8 +663,7 @@ static uir_status resolve_places(uir_iparser *p) {
         uint32_t *over = &g->pointers.data[p->over.data[i].pointer].over;
         *over = uir_names_get(&p->pointers, name->text, name->length);
         if (*over == UINT32_MAX)
-            return uir_tokenizer_error_at(p->tokens, name, "no pointer is called '%%%.*s'", (int)name->length,
-                                          name->text);
+            return uir_tokenizer_error_at(p->tokens, name, "unknown pointer '%%%.*s'", (int)name->length, name->text);
     }
     return UIR_STATUS_OK;
 }
@@ -770,8 +769,8 @@ uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_lis
     uir_status status = UIR_STATUS_OK;
     if (list.count != 1) {
         uir_location location = {.file = file};
-        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "the text holds %u kernels; one is wanted here",
-                           list.count);
+        status = uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location,
+                           "the text holds %u kernels; exactly one is expected", list.count);
     } else {
         *out_igraph = list.igraphs[0];
         list.count = 0;

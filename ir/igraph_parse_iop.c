@@ -20,9 +20,8 @@ uir_status uir_iparse_pointer(uir_iparser *p, uint32_t *out_pointer) {
     int length = (int)(token->length > 64 ? 64 : token->length);
     const char *near = uir_iparse_nearest(token, pointer_name, p, g->pointers.count);
     if (near)
-        return uir_tokenizer_error(p->tokens, "no pointer is called %%%.*s; did you mean %%%s?", length, token->text,
-                                   near);
-    return uir_tokenizer_error(p->tokens, "no pointer is called %%%.*s; declare it with ptr", length, token->text);
+        return uir_tokenizer_error(p->tokens, "unknown pointer %%%.*s; did you mean %%%s?", length, token->text, near);
+    return uir_tokenizer_error(p->tokens, "unknown pointer %%%.*s; declare it with ptr", length, token->text);
 }
 
 /* Moves a copy of the tokenizer to the ';' of a window slice; false for a box. */
@@ -205,9 +204,9 @@ static uir_status no_instruction(uir_iparser *p, const mnemonic *m, const uir_to
     int length = (int)(whole->length > 64 ? 64 : whole->length),
         first = (int)(m->segments[0].length > 64 ? 64 : m->segments[0].length);
     uir_status status = uir_tokenizer_error_at(
-        p->tokens, &m->segments[0], "no instruction is called '%.*s'%s%s%s; there %s%.*s%s%s", length, whole->text,
-        near ? "; did you mean " : "", near ? near : "", near ? "?" : "", members.length ? "is '" : "are ",
-        members.length ? first : 0, m->segments[0].text, members.length ? "' of " : "",
+        p->tokens, &m->segments[0], "unknown instruction '%.*s'%s%s%s; known %s%.*s%s%s", length, whole->text,
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+        members.length ? "in '" : "are: ", members.length ? first : 0, m->segments[0].text, members.length ? "': " : "",
         members.data    ? members.data
         : families.data ? families.data
                         : "");
@@ -323,7 +322,7 @@ static uir_status read_suffix(uir_iparser *p, mnemonic *m, uint32_t used, uir_ii
     if (has_axis && !out->axis)
         return uir_tokenizer_error_at(p->tokens, &m->segments[0], "%s needs .row or .col", m->row->name);
     if (m->dtype_count != 0 && m->dtype_count != dtypes)
-        return uir_tokenizer_error_at(p->tokens, &m->segments[0], "%s takes %u dtypes or none", m->row->name, dtypes);
+        return uir_tokenizer_error_at(p->tokens, &m->segments[0], "%s expects %u dtypes or none", m->row->name, dtypes);
     if (m->space_count == 1)
         return uir_tokenizer_error_at(p->tokens, &m->segments[0], "move names both spaces, from and to, or none");
     return UIR_STATUS_OK;
@@ -354,8 +353,9 @@ static uir_status parse_operands(uir_iparser *p, const mnemonic *m, uir_iinstruc
     for (uint32_t k = 0; k < row->results + row->operands; k++) {
         if (k) {
             if (!uir_tokenizer_is(p->tokens, ","))
-                return uir_tokenizer_error(p->tokens, "%s takes %u result%s and %u operand%s", row->name, row->results,
-                                           row->results == 1 ? "" : "s", row->operands, row->operands == 1 ? "" : "s");
+                return uir_tokenizer_error(p->tokens, "%s expects %u result%s and %u operand%s", row->name,
+                                           row->results, row->results == 1 ? "" : "s", row->operands,
+                                           row->operands == 1 ? "" : "s");
             uir_tokenizer_advance(p->tokens);
         }
         bool number = p->tokens->current.kind != UIR_TOKEN_PERCENT;
@@ -371,7 +371,7 @@ static uir_status parse_operands(uir_iparser *p, const mnemonic *m, uir_iinstruc
     }
     if (row->operands > 0 && out->slice_count == row->results)
         return uir_tokenizer_error_at(p->tokens, &m->segments[0],
-                                      "one operand at least is a slice; use fill for a constant");
+                                      "at least one operand must be a slice; use fill for a constant");
     if (row->family == UIR_IOP_FAMILY_FILL) {
         UIR_TRY(uir_tokenizer_expect(p->tokens, ","));
         return uir_tokenizer_expect_double(p->tokens, &out->immediate);
@@ -409,7 +409,8 @@ static uir_status check_spaces(uir_iparser *p, const mnemonic *m, const uir_iins
     if (pointers[out->slices[1].pointer].space == (uint32_t)m->spaces[0] &&
         pointers[out->slices[0].pointer].space == (uint32_t)m->spaces[1])
         return UIR_STATUS_OK;
-    return uir_tokenizer_error_at(p->tokens, &m->segments[0], "this move goes from %s to %s by its pointers",
+    return uir_tokenizer_error_at(p->tokens, &m->segments[0],
+                                  "this move's operand is in %s and its result in %s; name these spaces",
                                   p->igraph->device->spaces[pointers[out->slices[1].pointer].space].name,
                                   p->igraph->device->spaces[pointers[out->slices[0].pointer].space].name);
 }

@@ -1,4 +1,4 @@
-/* Local buffers that are never alive together share a place. In: a kernel, before it is verified. Out: its pointers'
+/* Memory planning on the chip: local buffers with disjoint lifetimes share storage. In: a kernel, before it is verified. Out: its pointers'
  * `over`. */
 #ifndef UIR_IR_IGRAPH_PLACES_H
 #define UIR_IR_IGRAPH_PLACES_H

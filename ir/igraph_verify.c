@@ -99,7 +99,7 @@ static void check_run(uir_iverifier *v, const uir_iitem *run) {
                 const uir_iinstruction *w = &g->instructions.data[g->items.data[before].instruction];
                 if (w->slice_count && w->slices[0].pointer == i->slices[k].pointer &&
                     !same_place(v, &w->slices[0], &i->slices[k]))
-                    uir_iverify_report(v, item->line, "in a run %s is read by another slice than it was written by",
+                    uir_iverify_report(v, item->line, "in a run %s must be read by the slice it was written by",
                                        uir_iverify_slice_text(v, &i->slices[k]));
             }
         }
@@ -150,7 +150,7 @@ static uir_status find_errors(uir_iverifier *v, bool thorough) {
 }
 
 static uir_status tell_errors(uir_iverifier *v) {
-    if (v->terms.exhausted) uir_iverify_report(v, 0, "too much would have to be proved; split the kernel");
+    if (v->terms.exhausted) uir_iverify_report(v, 0, "the proofs exceed their limit; split the kernel");
     uir_status found = v->terms.exhausted && v->errors.count == 1 ? UIR_STATUS_LIMIT : UIR_STATUS_BAD_FILE;
     uir_status status = UIR_STATUS_OK;
     for (uint32_t i = 0; i < v->errors.count && status != UIR_STATUS_OUT_OF_MEMORY; i++) {

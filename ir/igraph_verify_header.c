@@ -145,7 +145,7 @@ static uir_term check_layout(uir_iverifier *v, const uir_ipointer *p) {
         return uir_term_add(t, storage, uir_term_const(t, block - 1));
     }
     if (p->role != UIR_IPOINTER_IN && p->role != UIR_IPOINTER_CONST) {
-        uir_iverify_report(v, p->line, "layout of %%%s: two elements may share a place", p->name);
+        uir_iverify_report(v, p->line, "layout of %%%s: two elements may have the same address", p->name);
         return UIR_TERM_UNKNOWN;
     }
     return uir_term_of_dim(t, p->element_span);
@@ -181,14 +181,14 @@ static void check_place(uir_iverifier *v, uint32_t index) {
     const uir_ipointer *p = uir_iverify_pointer(v, index), *owner = uir_iverify_pointer(v, p->over);
     if (p->over == index || owner->over != UINT32_MAX || p->role != UIR_IPOINTER_LOCAL || owner->role != p->role ||
         p->space != owner->space) {
-        uir_iverify_report(v, p->line,
-                           "%%%s cannot lie over %%%s: that takes two local buffers of one space, of which the other "
-                           "has a place of its own",
-                           p->name, owner->name);
+        uir_iverify_report(
+            v, p->line,
+            "%%%s cannot be over %%%s: both must be local buffers of one space, and the other must own its storage",
+            p->name, owner->name);
         return;
     }
     if (!has_room_in(v, index, p->over))
-        uir_iverify_report(v, p->line, "%%%s lies over %%%s, which cannot be proved to be as large", p->name,
+        uir_iverify_report(v, p->line, "%%%s is over %%%s, which cannot be proved to be as large", p->name,
                            owner->name);
 }
 
@@ -200,7 +200,7 @@ static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
         uir_iverify_report(v, p->line, "%%%s: no device computes with %s", p->name, uir_dtype_name(p->dtype));
     if ((p->role == UIR_IPOINTER_LOCAL) == (space->scope == UIR_SCOPE_DEVICE))
         uir_iverify_report(v, p->line, "%%%s: a pointer in %s %s", p->name, space->name,
-                           p->role == UIR_IPOINTER_LOCAL ? "is in, out, const or work"
+                           p->role == UIR_IPOINTER_LOCAL ? "must be in, out, const or work"
                                                          : "cannot be an argument or work");
     if (p->by_loop != UINT32_MAX && p->role != UIR_IPOINTER_LOCAL)
         uir_iverify_report(v, p->line, "%%%s: only a local buffer has instances", p->name);
@@ -224,7 +224,7 @@ static void check_pointer(uir_iverifier *v, dim_check *c, uint32_t index) {
         const uir_ipointer *other = uir_iverify_pointer(v, k);
         /* Two views of one input are fine; two of one output would be written without knowing of each other. */
         if (p->role == UIR_IPOINTER_OUT && other->role == p->role && other->role_index == p->role_index)
-            uir_iverify_report(v, p->line, "%%%s and %%%s are one output", other->name, p->name);
+            uir_iverify_report(v, p->line, "%%%s and %%%s are the same output", other->name, p->name);
         if (p->tied != UINT32_MAX && other->tied == p->tied)
             uir_iverify_report(v, p->line, "%%%s and %%%s are tied to one input", other->name, p->name);
     }

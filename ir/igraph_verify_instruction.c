@@ -331,8 +331,7 @@ static void check_place(uir_iverifier *v, const slice_terms *s, bool inside, boo
         bool in_loop = false;
         for (uint32_t i = 0; i < v->active_loops.count; i++) in_loop = in_loop || v->active_loops.data[i] == p->by_loop;
         if (!in_loop)
-            uir_iverify_report(v, v->line,
-                               "%s: %%%s has an instance per iteration of loop %s, and this is outside of it",
+            uir_iverify_report(v, v->line, "%s: %%%s has an instance per iteration of loop %s, but is used outside it",
                                uir_iverify_slice_text(v, s->slice), p->name, v->g->symbols.data[p->by_loop].name);
     }
     if (inside || uir_iverify_is_dram(v, s->slice->pointer)) return;
@@ -449,7 +448,7 @@ static void report_undefined(uir_iverifier *v, const slice_terms *s, const regio
         if (!r[k].none) continue;
         said = true;
         uir_iverify_report(v, v->line, "%s may be read before it is written%s", uir_iverify_slice_text(v, s[k].slice),
-                           uir_iverify_is_dram(v, s[k].slice->pointer) ? ", or lies outside the extents" : "");
+                           uir_iverify_is_dram(v, s[k].slice->pointer) ? ", or is outside the extents" : "");
     }
     for (uint32_t k = 1; k < count && !said; k++)
         if (!r[k].full)
@@ -472,8 +471,9 @@ static void check_collective(uir_iverifier *v, const uir_iinstruction *i) {
     bool sync = i->code == UIR_IOP_SYNC, uneven = false;
     if (sync ? i->sync_kind != UIR_SYNC_GROUP : i->scope != UIR_SCOPE_GROUP) return;
     if (v->g->phases.data[v->phase].body_count > 1)
-        uir_iverify_report(v, v->line,
-                           "the units of a group cannot meet in a phase with several bodies; use sync of two kinds");
+        uir_iverify_report(
+            v, v->line,
+            "the units of a group cannot synchronise in a phase with several bodies; use sync of two kinds");
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t n = 0; n < i->slice_count; n++)
             for (uint32_t d = 0; d < i->slices[n].rank; d++)
@@ -485,7 +485,9 @@ static void check_collective(uir_iverifier *v, const uir_iinstruction *i) {
             uneven =
                 uneven || uir_term_mentions(&v->terms, uir_iverify_loop_trips(v, v->active_loops.data[l]), units[k]);
     }
-    if (uneven) uir_iverify_report(v, v->line, "not all units of a group may come to this place, where they must meet");
+    if (uneven)
+        uir_iverify_report(v, v->line,
+                           "not all units of a group may reach this instruction, where they must synchronise");
 }
 
 void uir_iverify_walk_instruction(uir_iverifier *v, const uir_iitem *item) {

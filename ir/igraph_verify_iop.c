@@ -53,7 +53,7 @@ static bool fits_dtype(uir_dtype dtype, double value) {
 static void want_dtype(const check *c, const uir_islice *slice, uir_dtype dtype) {
     const uir_ipointer *p = uir_iverify_pointer(c->v, slice->pointer);
     if (p->dtype != dtype)
-        uir_iverify_report(c->v, c->line, "dtype: %s takes %s here, and %%%s holds %s", c->row->name,
+        uir_iverify_report(c->v, c->line, "dtype: %s expects %s here, but %%%s holds %s", c->row->name,
                            uir_dtype_name(dtype), p->name, uir_dtype_name(p->dtype));
     if (slice->has_fill && !fits_dtype(p->dtype, slice->fill))
         uir_iverify_report(c->v, c->line, "fill %g is not a value of %s", slice->fill, uir_dtype_name(p->dtype));
@@ -123,7 +123,8 @@ static bool check_matrix(const check *c, const uir_islice *slice) {
     bool good = slice->rank >= 2;
     for (uint32_t d = 0; d + 2 < slice->rank; d++) good = good && is_one(c, slice, d);
     if (!good)
-        uir_iverify_report(c->v, c->line, "shape: %s is not a matrix: two dims, any others in front 1", text(c, slice));
+        uir_iverify_report(c->v, c->line, "shape: %s is not a matrix: dims before the last two must be 1",
+                           text(c, slice));
     return good;
 }
 
@@ -165,24 +166,25 @@ static void check_shapes(const check *c) {
         check_reduced(c, &s[0], &s[1], c->i->axis == UIR_IAXIS_COL ? 2 : 1);
         break;
     case UIR_IOP_FAMILY_SCAN:
-        if (c->i->axis == UIR_IAXIS_COL) uir_iverify_report(c->v, c->line, "scan goes along rows");
-        if (s[0].rank != s[1].rank) uir_iverify_report(c->v, c->line, "shape: a scan's result has its operand's shape");
+        if (c->i->axis == UIR_IAXIS_COL) uir_iverify_report(c->v, c->line, "a scan must be along rows");
+        if (s[0].rank != s[1].rank)
+            uir_iverify_report(c->v, c->line, "shape: a scan's result must have its operand's shape");
         for (uint32_t d = 0; d < s[0].rank && d < s[1].rank; d++) want_equal(c, &s[0], d, &s[1], d);
         check_reduced(c, &s[2], &s[1], 1);
         break;
     case UIR_IOP_FAMILY_IOTA:
         if (s[0].rank < (c->i->axis == UIR_IAXIS_COL ? 2u : 1u))
-            uir_iverify_report(c->v, c->line, "shape: %s has no such dim", text(c, &s[0]));
+            uir_iverify_report(c->v, c->line, "shape: %s has too few dims", text(c, &s[0]));
         break;
     default:
         for (uint32_t k = 1; k < c->i->slice_count; k++) check_elementwise(c, &s[k]);
     }
     if (s[0].block || s[0].has_fill)
-        uir_iverify_report(c->v, c->line, "a result has neither block nor fill: %s", text(c, &s[0]));
+        uir_iverify_report(c->v, c->line, "a result cannot have a block or fill: %s", text(c, &s[0]));
     if ((c->row->family == UIR_IOP_FAMILY_MMA || c->row->family == UIR_IOP_FAMILY_REDUCE ||
          c->row->family == UIR_IOP_FAMILY_SCAN))
         for (uint32_t k = 1; k < c->i->slice_count; k++)
-            if (s[k].block) uir_iverify_report(c->v, c->line, "%s takes no block operand", c->row->name);
+            if (s[k].block) uir_iverify_report(c->v, c->line, "%s cannot read a block operand", c->row->name);
 }
 
 /* ---- operands against the result ---- */
@@ -228,7 +230,7 @@ static void check_overlap(const check *c) {
     uint32_t written = c->row->family == UIR_IOP_FAMILY_SCAN ? 5u : 1u;
     for (uint32_t k = 0; k < c->i->slice_count; k++)
         if ((written >> k & 1) && s[k].window && !uir_iverify_window_injective(c->v, &s[k]))
-            uir_iverify_report(c->v, c->line, "two elements of %s may be written to one place", text(c, &s[k]));
+            uir_iverify_report(c->v, c->line, "two elements of %s may be written to one address", text(c, &s[k]));
 }
 
 /* ---- the device ---- */
@@ -261,7 +263,7 @@ static void check_blocks(const check *c, const uir_islice *slice) {
     const uir_space *space = uir_iverify_space(c->v, slice->pointer);
     int64_t rows, columns;
     if (!uir_space_get_block(space, p->dtype, &rows, &columns) || lies_in_blocks(c, slice)) return;
-    complain(c, "layout: %%%s must lie in the blocks of %s on %s for %s: %s, of %lld x %lld elements of %s", p->name,
+    complain(c, "layout: %%%s must be in the blocks of %s on %s for %s: %s, of %lld x %lld elements of %s", p->name,
              space->name, c->v->g->device->name, c->row->name, uir_space_blocks_name(space->blocks), (long long)rows,
              (long long)columns, uir_dtype_name(p->dtype));
 }
@@ -340,7 +342,7 @@ static void check_pieces(const check *c, const uir_islice *slice) {
     uint32_t bytes = uir_dtype_bits(p->dtype) / 8;
     uir_term start = uir_term_of_dim(&c->v->terms, slice->starts[p->rank - 1]);
     if (!piece || piece * bytes % space->alignment || !divides(c, start, (uint32_t)piece))
-        complain(c, "layout: rows of %s must lie in pieces of whole %u bytes for %s on %s", text(c, slice),
+        complain(c, "layout: rows of %s must be in pieces of a multiple of %u bytes for %s on %s", text(c, slice),
                  space->alignment, c->row->name, c->v->g->device->name);
 }
 
@@ -363,14 +365,14 @@ static void check_same_format(const check *c) {
     const uir_islice *s = c->i->slices;
     for (uint32_t k = 1; k < c->i->slice_count; k++)
         if (!has_format_of(c, &s[0], &s[k]))
-            complain(c, "layout: %s must lie as %s does for %s on %s, which changes no order", text(c, &s[k]),
+            complain(c, "layout: %s must have the layout of %s for %s on %s, which keeps the order", text(c, &s[k]),
                      text(c, &s[0]), c->row->name, c->v->g->device->name);
 }
 
 static void check_transposes(const check *c) {
     for (uint32_t k = 1; k < c->i->slice_count; k++)
         if (lie_of_window(c, &c->i->slices[k]) != UIR_IWINDOW_ACROSS)
-            complain(c, "layout: %s must be a matrix of which columns are read for %s on %s, which transposes",
+            complain(c, "layout: %s must be a matrix read by columns for %s on %s, which transposes",
                      text(c, &c->i->slices[k]), c->row->name, c->v->g->device->name);
     check_contiguous(c, &c->i->slices[0]);
 }
@@ -383,7 +385,7 @@ static void check_broadcasts(const check *c, uint32_t constraints) {
         int64_t count;
         if (operand->block && (constraints & UIR_LEGAL_BLOCK_BROADCAST) &&
             (!uir_term_is_const(&c->v->terms, count_of(c, operand, operand->rank - 1), &count) || count * bytes != 32))
-            complain(c, "a block operand on %s is 32 bytes wide: %s", c->v->g->device->name, text(c, operand));
+            complain(c, "a block operand on %s must be 32 bytes wide: %s", c->v->g->device->name, text(c, operand));
         for (uint32_t n = 1; n <= operand->rank && n <= result->rank; n++) {
             bool repeats = is_one(c, operand, operand->rank - n) && !is_one(c, result, result->rank - n) &&
                            !(operand->block && n == 1);
@@ -401,7 +403,7 @@ static void check_constraints(const check *c, uint32_t constraints) {
         const uir_ipointer *p = uir_iverify_pointer(c->v, i->slices[k].pointer);
         if (constraints & UIR_LEGAL_LAST_CONTIGUOUS) check_contiguous(c, &i->slices[k]);
         if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
-            complain(c, "%s on %s wants all its operands in one space", c->row->name, device->name);
+            complain(c, "%s on %s requires all its operands in one space", c->row->name, device->name);
         if (constraints & UIR_LEGAL_FRACTAL) check_blocks(c, &i->slices[k]);
         if (constraints & UIR_LEGAL_IN_PIECES) check_pieces(c, &i->slices[k]);
     }
@@ -411,7 +413,7 @@ static void check_constraints(const check *c, uint32_t constraints) {
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
         complain(c, "%s.row on %s needs a scratch slice", c->row->name, device->name);
     if ((constraints & UIR_LEGAL_EQUAL_OPERANDS) && i->dtype_b != i->dtype_c)
-        complain(c, "dtype: both operands of %s on %s have one dtype", c->row->name, device->name);
+        complain(c, "dtype: both operands of %s on %s must have one dtype", c->row->name, device->name);
 }
 
 static void check_legal(const check *c, uint32_t unit_kind) {
@@ -426,10 +428,10 @@ static void check_legal(const check *c, uint32_t unit_kind) {
     uint32_t result = uir_iverify_pointer(c->v, i->slices[0].pointer)->space;
     int row = uir_igraph_find_legal(c->v->g, i, unit_kind, 0);
     if (row < 0) {
-        uir_iverify_report(c->v, c->line,
-                           "illegal on %s: no %s unit does %s.%s with its result in %s and operands so placed",
-                           device->name, device->unit_kinds[unit_kind], c->row->name, uir_dtype_name(i->dtype),
-                           device->spaces[result].name);
+        uir_iverify_report(
+            c->v, c->line,
+            "illegal on %s: no %s unit supports %s.%s with its result in %s and operands in these spaces", device->name,
+            device->unit_kinds[unit_kind], c->row->name, uir_dtype_name(i->dtype), device->spaces[result].name);
         return;
     }
     /* Of the rows that fit, the first whose constraints hold; where none's do, those of the first are wanted. */
@@ -466,7 +468,8 @@ static void check_one_place(const check *c) {
         for (uint32_t n = 0; n < k; n++) {
             uint32_t a = k < i->slice_count ? i->slices[k].pointer : i->scratch.pointer, b = i->slices[n].pointer;
             if (uir_igraph_share_place(c->v->g, a, b))
-                uir_iverify_report(c->v, c->line, "%%%s and %%%s lie in one place: an instruction touches one of them",
+                uir_iverify_report(c->v, c->line,
+                                   "%%%s and %%%s share storage: an instruction may use only one of them",
                                    uir_iverify_pointer(c->v, b)->name, uir_iverify_pointer(c->v, a)->name);
         }
 }
@@ -477,10 +480,10 @@ void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, ui
     instruction->legal_row = UINT32_MAX;
     if (c.row->family == UIR_IOP_FAMILY_SYNC) {
         if (instruction->sync_distance && instruction->sync_kind != UIR_SYNC_PIPES)
-            uir_iverify_report(v, line, "dist belongs to a sync of two pipes");
+            uir_iverify_report(v, line, "dist is only valid in a sync of two pipes");
         if (instruction->sync_kind == UIR_SYNC_DEVICE)
             uir_iverify_report(v, line,
-                               "sync.device: the whole device meets at the end of a phase; begin another phase");
+                               "sync.device: the device synchronises at the end of a phase; begin another phase");
         return;
     }
     check_dtypes(&c);

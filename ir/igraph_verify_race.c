@@ -129,11 +129,11 @@ static bool units_apart(uir_iverifier *v, const uir_iaccess *a, const uir_iacces
 static void report_race(uir_iverifier *v, const uir_iaccess *a, const uir_iaccess *b) {
     const char *name = uir_iverify_pointer(v, a->pointer)->name;
     if (a->write && b->write)
-        uir_iverify_report(v, a->line, "two units may write one place of %%%s in one phase (lines %u and %u)", name,
+        uir_iverify_report(v, a->line, "two units may write one element of %%%s in one phase (lines %u and %u)", name,
                            a->line, b->line);
     else
         uir_iverify_report(v, a->write ? a->line : b->line,
-                           "a unit may read a place of %%%s that another writes in the same phase (lines %u and %u)",
+                           "a unit may read an element of %%%s that another writes in the same phase (lines %u and %u)",
                            name, a->line, b->line);
 }
 

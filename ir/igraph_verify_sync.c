@@ -55,11 +55,10 @@ static void check_backward(uir_iverifier *v, const uir_iorder *o, const uir_iord
     const char *name = v->g->symbols.data[v->g->items.data[o->blocks.data[loop].item].symbol].name;
     uint32_t wrong = find_wrong_distance(o, a, b, loop, distance), line = o->steps.data[b->step].line;
     if (wrong)
-        uir_iverify_report(
-            v, wrong,
-            "wrong instance: %%%s has %u by loop %s, so a wait of a dist that does not divide %u lets an "
-            "instance be overwritten in use",
-            pointer, distance, name, distance);
+        uir_iverify_report(v, wrong,
+                           "wrong instance: %%%s has %u by loop %s; a wait whose dist does not divide %u lets an "
+                           "instance be overwritten in use",
+                           pointer, distance, name, distance);
     else
         uir_iverify_report(v, line, "missing sync.%s.%s %%%s dist %u in loop %s: line %u uses what line %u reuses",
                            pipe_name(o, a->step), pipe_name(o, b->step), pointer, distance, name,
@@ -81,11 +80,10 @@ static void check_flags(uir_iverifier *v, const uir_iorder *o) {
         const uir_iorder_sync *s = &o->syncs.data[i];
         uint32_t flags = s->of_pipes ? uir_iorder_count_flags(o, s) : 0;
         if (flags > device->flag_count)
-            uir_iverify_report(
-                v, s->line,
-                "sync.%s.%s: %u flags of the pair are in use here, a distance for each wait of the loops "
-                "around; %s has %u",
-                device->pipes[s->from], device->pipes[s->to], flags, device->name, device->flag_count);
+            uir_iverify_report(v, s->line,
+                               "sync.%s.%s: %u flags of the pair are in use here, a distance for each wait of the "
+                               "enclosing loops; %s has %u",
+                               device->pipes[s->from], device->pipes[s->to], flags, device->name, device->flag_count);
     }
 }
 

@@ -93,7 +93,7 @@ uir_status uir_infer_check_tensor(uir_inference *inference, uint32_t index, uint
                               "%s: the %s of operand %u is not known", inference->row->name,
                               type->rank_known ? "element type" : "rank", index);
     if (!(classes >> uir_dtype_get_class(type->dtype) & 1))
-        return uir_infer_fail(inference, "operand %u has element type %s, which the op does not take", index,
+        return uir_infer_fail(inference, "operand %u has element type %s, which the op does not support", index,
                               uir_dtype_name(type->dtype));
     return UIR_STATUS_OK;
 }
@@ -132,7 +132,7 @@ static uir_status check_row(uir_inference *inference) {
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         const char *name = uir_string_text(&inference->module->strings, node->attributes[i].name);
         if (!uir_op_find_attribute_spec(node->op, name, strlen(name), &spec))
-            return uir_infer_fail(inference, "there is no attribute %s", name);
+            return uir_infer_fail(inference, "unknown attribute %s", name);
     }
     for (uint32_t i = 0; row->dtypes && i < node->input_count; i++)
         UIR_TRY(uir_infer_check_tensor(inference, i, row->dtypes));
@@ -153,7 +153,7 @@ uir_status uir_infer_node(const uir_module *module, uir_arena *arena, uir_diagno
         if (!type->rank_known) continue;
         if (type->rank > UIR_MAX_RANK)
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, location,
-                             "%s: the result has rank %u; %d is the most", inference.row->name, type->rank,
+                             "%s: the result has rank %u; the maximum is %d", inference.row->name, type->rank,
                              UIR_MAX_RANK);
         int64_t extent;
         for (uint32_t d = 0; d < type->rank; d++)
@@ -195,7 +195,7 @@ static uir_status check_equal_dims(uir_inference *inference, uint32_t first) {
     const uir_type *a = uir_infer_operand(inference, first);
     for (uint32_t i = first + 1; i < inference->node->input_count; i++) {
         const uir_type *b = uir_infer_operand(inference, i);
-        if (a->rank != b->rank) return uir_infer_fail(inference, "operands of rank %u and %u", a->rank, b->rank);
+        if (a->rank != b->rank) return uir_infer_fail(inference, "the operands have ranks %u and %u", a->rank, b->rank);
         for (uint32_t d = 0; d < a->rank; d++)
             if (!uir_infer_equal(inference, a->dims[d], b->dims[d]))
                 return uir_infer_fail(inference, "dim %u of operand %u is not provably that of operand %u", d, i,
@@ -209,7 +209,7 @@ static uir_status check_equal_dtypes(uir_inference *inference, uint32_t first) {
     for (uint32_t i = first + 1; i < inference->node->input_count; i++) {
         const uir_type *b = uir_infer_operand(inference, i);
         if (a->dtype != b->dtype)
-            return uir_infer_fail(inference, "operands of element types %s and %s", uir_dtype_name(a->dtype),
+            return uir_infer_fail(inference, "the operands have element types %s and %s", uir_dtype_name(a->dtype),
                                   uir_dtype_name(b->dtype));
     }
     return UIR_STATUS_OK;
@@ -278,8 +278,9 @@ uir_status uir_infer_dim_values(uir_inference *inference) {
     uir_node_dims(inference->module, inference->node, "dims", &count);
     bool scalar = uir_node_int(inference->module, inference->node, "scalar", 0) != 0;
     uir_dtype dtype = uir_node_dtype(inference->module, inference->node, "dtype", UIR_DTYPE_NONE);
-    if (!uir_dtype_is_integer(dtype)) return uir_infer_fail(inference, "dtype %s", uir_dtype_name(dtype));
-    if (scalar && count != 1) return uir_infer_fail(inference, "a scalar of %u dims", count);
+    if (!uir_dtype_is_integer(dtype))
+        return uir_infer_fail(inference, "dtype %s is not an integer type", uir_dtype_name(dtype));
+    if (scalar && count != 1) return uir_infer_fail(inference, "a scalar cannot hold %u dims", count);
     uir_dim *dims;
     UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, dtype, scalar ? 0 : 1));
     if (scalar) return UIR_STATUS_OK;
@@ -296,11 +297,11 @@ uir_status uir_infer_bind_dims(uir_inference *inference) {
         if (!uir_dim_is_symbol(inference->dims, dims[i], NULL))
             return uir_infer_fail(inference, "element %u of dims is not a plain symbol", i);
     if (a->rank > 1 || (a->rank == 0 && count != 1))
-        return uir_infer_fail(inference, "an operand of rank %u gives no %u dims", a->rank, count);
+        return uir_infer_fail(inference, "an operand of rank %u cannot bind %u dims", a->rank, count);
     uir_dim expected = uir_dim_const(inference->dims, count);
     UIR_TRY(uir_infer_check_made(inference, &expected, 1));
     if (a->rank == 1 && uir_infer_unequal(inference, a->dims[0], expected))
-        return uir_infer_fail(inference, "the operand has not the %u elements that are bound", count);
+        return uir_infer_fail(inference, "the operand does not have the %u elements to bind", count);
     return UIR_STATUS_OK;
 }
 
@@ -308,7 +309,7 @@ uir_status uir_infer_check_sizes(uir_inference *inference) {
     const uir_dim *ignored;
     uir_relation relation;
     const char *text = uir_node_string(inference->module, inference->node, "relation", NULL);
-    if (text && !uir_relation_find(text, &relation)) return uir_infer_fail(inference, "relation is '%.16s'", text);
+    if (text && !uir_relation_find(text, &relation)) return uir_infer_fail(inference, "unknown relation '%.16s'", text);
     UIR_TRY(uir_infer_dims(inference, "left", 1, &ignored));
     return uir_infer_dims(inference, "right", 1, &ignored);
 }
@@ -322,6 +323,6 @@ uir_status uir_infer_check_indices(uir_inference *inference) {
     if (low != high || !low) return uir_infer_fail(inference, "%u lower and %u upper bounds", low, high);
     if (low == 1) return UIR_STATUS_OK;
     if (!a->rank || uir_infer_unequal(inference, a->dims[a->rank - 1], uir_dim_const(inference->dims, low)))
-        return uir_infer_fail(inference, "the last axis has not the %u elements that have bounds", low);
+        return uir_infer_fail(inference, "the last axis does not have %u elements, one for each bound", low);
     return UIR_STATUS_OK;
 }

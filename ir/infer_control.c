@@ -88,10 +88,10 @@ uir_status uir_infer_if(uir_inference *inference) {
     for (int i = 0; i < 2; i++) {
         uir_graph_id graph;
         bodies[i] = body_of(inference, names[i], &graph);
-        if (!bodies[i]) return uir_infer_fail(inference, "there is no graph %s", names[i]);
+        if (!bodies[i]) return uir_infer_fail(inference, "graph %s is missing", names[i]);
         if (bodies[i]->inputs.count) return uir_infer_fail(inference, "graph %s has inputs", names[i]);
         if (bodies[i]->outputs.count != inference->node->output_count)
-            return uir_infer_fail(inference, "%u results, but graph %s gives %u", inference->node->output_count,
+            return uir_infer_fail(inference, "%u results, but graph %s returns %u", inference->node->output_count,
                                   names[i], bodies[i]->outputs.count);
         UIR_TRY(add_bound_inside(inference, graph, &set));
     }
@@ -111,8 +111,8 @@ static uir_status check_carried(uir_inference *inference, uint32_t index, const 
                                   uir_dtype_name(start->dtype), uir_dtype_name(types[i]->dtype));
         if (input->rank_known && start->kind == UIR_VALUE_TENSOR && types[i]->rank_known && start->rank_known &&
             start->rank != input->rank)
-            return uir_infer_fail(inference, "carried value %u has rank %u, the body takes rank %u", index, start->rank,
-                                  input->rank);
+            return uir_infer_fail(inference, "carried value %u has rank %u, the body expects rank %u", index,
+                                  start->rank, input->rank);
     }
     UIR_TRY(join_types(inference, index, start, output, set));
     /* A dim that the body takes as a symbol of its own and gives back unchanged is always the first one's. */
@@ -132,13 +132,13 @@ uir_status uir_infer_loop(uir_inference *inference) {
     UIR_TRY(uir_infer_check_scalar(inference, 1, UIR_DTYPE_BOOL));
     uir_graph_id graph;
     const uir_graph_info *body = body_of(inference, "body", &graph);
-    if (!body) return uir_infer_fail(inference, "there is no graph body");
+    if (!body) return uir_infer_fail(inference, "graph body is missing");
     uint32_t carried = node->input_count - 2;
     if (body->inputs.count != node->input_count)
-        return uir_infer_fail(inference, "%u operands, but the body takes %u", node->input_count, body->inputs.count);
+        return uir_infer_fail(inference, "%u operands, but the body expects %u", node->input_count, body->inputs.count);
     if (body->outputs.count < 1 + carried || body->outputs.count - 1 != node->output_count)
-        return uir_infer_fail(inference, "%u results and %u carried values, but the body gives %u", node->output_count,
-                              carried, body->outputs.count);
+        return uir_infer_fail(inference, "%u results and %u carried values, but the body returns %u",
+                              node->output_count, carried, body->outputs.count);
     const uir_type *step = uir_value_type(module, body->inputs.data[0]);
     if (step->dtype != UIR_DTYPE_I64 || !step->rank_known || step->rank)
         return uir_infer_fail(inference, "the body's iteration number is not i64 of rank 0");
@@ -182,7 +182,7 @@ static uir_status check_group_body(uir_inference *inference, const uir_graph_inf
     for (uint32_t n = 0; n < body->nodes.count; n++) {
         const uir_node_info *node = uir_node_get(inference->module, body->nodes.data[n]);
         if (uir_op_get_row(node->op)->traits & (UIR_TRAIT_EFFECT | UIR_TRAIT_CONTROL | UIR_TRAIT_RANDOM | UIR_TRAIT_CHECK))
-            return uir_infer_fail(inference, "the body holds %s", uir_op_name(node->op));
+            return uir_infer_fail(inference, "the body must not contain %s", uir_op_name(node->op));
     }
     return UIR_STATUS_OK;
 }
@@ -192,11 +192,12 @@ uir_status uir_infer_group(uir_inference *inference) {
     const uir_node_info *node = inference->node;
     uir_graph_id graph;
     const uir_graph_info *body = body_of(inference, "body", &graph);
-    if (!body) return uir_infer_fail(inference, "there is no graph body");
+    if (!body) return uir_infer_fail(inference, "graph body is missing");
     if (body->inputs.count != node->input_count)
-        return uir_infer_fail(inference, "%u operands, but the body takes %u", node->input_count, body->inputs.count);
+        return uir_infer_fail(inference, "%u operands, but the body expects %u", node->input_count, body->inputs.count);
     if (body->outputs.count != node->output_count)
-        return uir_infer_fail(inference, "%u results, but the body gives %u", node->output_count, body->outputs.count);
+        return uir_infer_fail(inference, "%u results, but the body returns %u", node->output_count,
+                              body->outputs.count);
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (!uir_infer_has(inference, i)) return uir_infer_fail(inference, "operand %u is missing", i);
         const uir_type *outside = uir_infer_operand(inference, i),
@@ -205,7 +206,7 @@ uir_status uir_infer_group(uir_inference *inference) {
                     inside->rank_known && outside->dtype == inside->dtype && outside->rank == inside->rank;
         for (uint32_t d = 0; fits && d < inside->rank; d++)
             fits = uir_infer_equal(inference, outside->dims[d], inside->dims[d]);
-        if (!fits) return uir_infer_fail(inference, "operand %u is not of the type that the body takes", i);
+        if (!fits) return uir_infer_fail(inference, "operand %u does not have the type that the body expects", i);
     }
     UIR_TRY(check_group_body(inference, body));
     for (uint32_t i = 0; i < node->output_count; i++) {
@@ -226,7 +227,7 @@ uir_status uir_infer_top_k(uir_inference *inference) {
     const uir_dim *k;
     UIR_TRY(uir_infer_dims(inference, "k", 1, &k));
     if (uir_dim_compare(inference->dims, k[0], UIR_RELATION_GT, a->dims[axis]) == UIR_TRUE)
-        return uir_infer_fail(inference, "k is more than axis %u has", axis);
+        return uir_infer_fail(inference, "k exceeds the extent of axis %u", axis);
     for (uint32_t i = 0; i < 2; i++) {
         uir_dim *dims;
         UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, i, i ? UIR_DTYPE_I64 : a->dtype, a->rank));
@@ -288,7 +289,8 @@ uir_status uir_infer_random(uir_inference *inference) {
     uint32_t rank;
     const uir_dim *dims = uir_node_dims(inference->module, inference->node, "dims", &rank);
     uir_dtype dtype = uir_node_dtype(inference->module, inference->node, "dtype", UIR_DTYPE_NONE);
-    if (!uir_dtype_is_float(dtype)) return uir_infer_fail(inference, "element type %s", uir_dtype_name(dtype));
+    if (!uir_dtype_is_float(dtype))
+        return uir_infer_fail(inference, "element type %s is not supported", uir_dtype_name(dtype));
     return uir_infer_result_dims(inference, 0, dtype, dims, rank);
 }
 
@@ -347,7 +349,8 @@ uir_status uir_infer_sequence_construct(uir_inference *inference) {
     uir_dtype dtype = uir_node_dtype(inference->module, inference->node, "dtype", UIR_DTYPE_NONE);
     int64_t rank = uir_node_int(inference->module, inference->node, "rank", -1);
     inference->types[0] = (uir_type){.kind = UIR_VALUE_SEQUENCE, .dtype = dtype};
-    if (rank > UIR_MAX_RANK) return uir_infer_fail(inference, "elements of rank %lld", (long long)rank);
+    if (rank > UIR_MAX_RANK)
+        return uir_infer_fail(inference, "the elements have rank %lld, above the maximum", (long long)rank);
     if (rank >= 0 && !inference->node->input_count) { /* of an empty one every dim is open */
         uir_dim *dims;
         UIR_TRY_ALLOCATE(dims, uir_arena_allocate_array(inference->arena, (uint32_t)rank + 1, sizeof *dims));

@@ -69,7 +69,7 @@ uir_status uir_infer_slice(uir_inference *inference) {
             !uir_dim_is_const(inference->dims, a->dims[d], &extent))
             continue;
         if (!uir_slice_fits(start, size, steps[d], extent))
-            return uir_infer_fail(inference, "start %lld, size %lld, step %lld leave axis %u, which has %lld elements",
+            return uir_infer_fail(inference, "start %lld, size %lld, step %lld exceed axis %u, which has %lld elements",
                                   (long long)start, (long long)size, (long long)steps[d], d, (long long)extent);
     }
     return uir_infer_result_dims(inference, 0, a->dtype, sizes, a->rank);
@@ -87,7 +87,8 @@ uir_status uir_infer_windows(uir_inference *inference) {
     UIR_TRY(uir_infer_ints(inference, "window", count, &window));
     UIR_TRY(uir_infer_ints(inference, "axes", count, &axes));
     UIR_TRY(uir_infer_ints(inference, "dilations", count, &dilations));
-    if (count > UIR_MAX_RANK - a->rank) return uir_infer_fail(inference, "rank %u and %u windows", a->rank, count);
+    if (count > UIR_MAX_RANK - a->rank)
+        return uir_infer_fail(inference, "rank %u and %u windows exceed the maximum rank", a->rank, count);
     uir_dim *dims;
     UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, a->dtype, a->rank + count));
     for (uint32_t d = 0; d < a->rank; d++) {
@@ -96,9 +97,10 @@ uir_status uir_infer_windows(uir_inference *inference) {
         dims[d] = sizes[d];
     }
     for (uint32_t j = 0; j < count; j++) {
-        if (axes[j] < 0 || axes[j] >= a->rank) return uir_infer_fail(inference, "axis %lld", (long long)axes[j]);
+        if (axes[j] < 0 || axes[j] >= a->rank)
+            return uir_infer_fail(inference, "axis %lld is out of range", (long long)axes[j]);
         if (window[j] < 0 || window[j] > INT32_MAX || dilations[j] > INT32_MAX || dilations[j] < -INT32_MAX)
-            return uir_infer_fail(inference, "window %lld, dilation %lld", (long long)window[j],
+            return uir_infer_fail(inference, "window %lld or dilation %lld is out of range", (long long)window[j],
                                   (long long)dilations[j]);
         dims[a->rank + j] = constant(inference, window[j]);
     }
@@ -118,7 +120,8 @@ uir_status uir_infer_pad(uir_inference *inference) {
     UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, a->dtype, a->rank));
     uir_dims *context = inference->dims;
     for (uint32_t d = 0; d < a->rank; d++) {
-        if (interior[d] < 0) return uir_infer_fail(inference, "interior padding %lld", (long long)interior[d]);
+        if (interior[d] < 0)
+            return uir_infer_fail(inference, "interior padding %lld is negative", (long long)interior[d]);
         dims[d] = uir_dim_add(context, uir_dim_add(context, a->dims[d], low[d]), high[d]);
         if (interior[d]) {
             uir_dim gaps = uir_dim_sub(context, a->dims[d], constant(inference, 1));
@@ -127,7 +130,7 @@ uir_status uir_infer_pad(uir_inference *inference) {
         }
         int64_t extent;
         if (uir_dim_is_const(context, dims[d], &extent) && extent < 0)
-            return uir_infer_fail(inference, "more is cut off axis %u than it has", d);
+            return uir_infer_fail(inference, "negative padding exceeds the extent of axis %u", d);
     }
     return uir_infer_check_made(inference, dims, a->rank);
 }
@@ -214,7 +217,8 @@ uir_status uir_infer_gather_nd(uir_inference *inference) {
     UIR_TRY(check_indices(inference));
     const uir_type *data = uir_infer_operand(inference, 0), *indices = uir_infer_operand(inference, 1);
     int64_t batch = uir_node_int(inference->module, inference->node, "batch", 0);
-    if (batch < 0 || batch > UIR_MAX_RANK) return uir_infer_fail(inference, "batch %lld", (long long)batch);
+    if (batch < 0 || batch > UIR_MAX_RANK)
+        return uir_infer_fail(inference, "batch %lld is out of range", (long long)batch);
     uint32_t depth;
     UIR_TRY(index_depth(inference, (uint32_t)batch, &depth));
     uint32_t lead = indices->rank - 1, taken = (uint32_t)batch + depth, rank = lead + data->rank - taken;
@@ -266,7 +270,7 @@ uir_status uir_infer_scatter_nd(uir_inference *inference) {
     uint32_t depth;
     UIR_TRY(index_depth(inference, 0, &depth));
     uint32_t lead = indices->rank - 1, rank = lead + data->rank - depth;
-    if (rank > UIR_MAX_RANK) return uir_infer_fail(inference, "updates of rank %u", rank);
+    if (rank > UIR_MAX_RANK) return uir_infer_fail(inference, "the updates have rank %u, above the maximum", rank);
     uir_dim dims[UIR_MAX_RANK];
     for (uint32_t d = 0; d < rank; d++) dims[d] = d < lead ? indices->dims[d] : data->dims[d - lead + depth];
     UIR_TRY(check_updates(inference, dims, rank));
@@ -278,7 +282,7 @@ uir_status uir_infer_iota(uir_inference *inference) {
     const uir_dim *dims = uir_node_dims(inference->module, inference->node, "dims", &rank);
     uir_dtype dtype = uir_node_dtype(inference->module, inference->node, "dtype", UIR_DTYPE_NONE);
     if (!(UIR_DTYPES_NUMBER >> uir_dtype_get_class(dtype) & 1))
-        return uir_infer_fail(inference, "element type %s", uir_dtype_name(dtype));
+        return uir_infer_fail(inference, "element type %s is not supported", uir_dtype_name(dtype));
     UIR_TRY(uir_infer_axis(inference, "axis", rank, &axis));
     return uir_infer_result_dims(inference, 0, dtype, dims, rank);
 }
@@ -291,7 +295,8 @@ static uir_status contraction_dtype(uir_inference *inference, uir_dtype *out_dty
     uir_dtype to = uir_node_dtype(inference->module, inference->node, "to", UIR_DTYPE_NONE);
     bool real = uir_dtype_is_float(a);
     if (real != uir_dtype_is_float(b) || (real && a != b))
-        return uir_infer_fail(inference, "operands of element types %s and %s", uir_dtype_name(a), uir_dtype_name(b));
+        return uir_infer_fail(inference, "the operands have element types %s and %s", uir_dtype_name(a),
+                              uir_dtype_name(b));
     if (real ? !uir_dtype_is_float(to) : !uir_dtype_is_integer(to))
         return uir_infer_fail(inference, "%s does not accumulate to %s", uir_dtype_name(a), uir_dtype_name(to));
     *out_dtype = to;
@@ -303,12 +308,13 @@ uir_status uir_infer_matmul(uir_inference *inference) {
     uir_dtype to;
     UIR_TRY(contraction_dtype(inference, &to));
     uint32_t rank = a->rank;
-    if (rank < 2 || b->rank != rank) return uir_infer_fail(inference, "operands of rank %u and %u", rank, b->rank);
+    if (rank < 2 || b->rank != rank)
+        return uir_infer_fail(inference, "the operands have ranks %u and %u", rank, b->rank);
     for (uint32_t d = 0; d + 2 < rank; d++)
         if (!uir_infer_equal(inference, a->dims[d], b->dims[d]))
             return uir_infer_fail(inference, "batch dim %u is not provably equal", d);
     if (uir_infer_unequal(inference, a->dims[rank - 1], b->dims[rank - 2]))
-        return uir_infer_fail(inference, "the summed dims differ");
+        return uir_infer_fail(inference, "the reduction axes differ");
     uir_dim *dims;
     UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, to, rank));
     memcpy(dims, a->dims, rank * sizeof *dims);
@@ -331,7 +337,7 @@ static uir_status window_dims(uir_inference *inference, const uir_dim *window, u
     uir_dims *context = inference->dims;
     for (uint32_t d = 0; d < spatial; d++) {
         if (strides[d] < 1 || dilations[d] < 1)
-            return uir_infer_fail(inference, "stride %lld, dilation %lld", (long long)strides[d],
+            return uir_infer_fail(inference, "stride %lld or dilation %lld is less than 1", (long long)strides[d],
                                   (long long)dilations[d]);
         uir_dim one = constant(inference, 1);
         uir_dim reach = uir_dim_mul(context, uir_dim_sub(context, window[d], one), constant(inference, dilations[d]));
@@ -350,15 +356,16 @@ uir_status uir_infer_conv(uir_inference *inference) {
     uir_dtype to;
     UIR_TRY(contraction_dtype(inference, &to));
     if (x->rank < 3 || w->rank != x->rank)
-        return uir_infer_fail(inference, "operands of rank %u and %u", x->rank, w->rank);
+        return uir_infer_fail(inference, "the operands have ranks %u and %u", x->rank, w->rank);
     int64_t groups = uir_node_int(inference->module, inference->node, "groups", 0), filters;
-    if (groups < 1) return uir_infer_fail(inference, "%lld groups", (long long)groups);
+    if (groups < 1) return uir_infer_fail(inference, "groups is %lld, less than 1", (long long)groups);
     uir_dims *context = inference->dims;
     uir_dim channels = uir_dim_mul(context, w->dims[1], constant(inference, groups));
     if (!channels.id || uir_infer_unequal(inference, channels, x->dims[1]))
         return uir_infer_fail(inference, "the channels of the operand are not groups times those of the filters");
     if (uir_dim_is_const(context, w->dims[0], &filters) && filters % groups)
-        return uir_infer_fail(inference, "%lld filters in %lld groups", (long long)filters, (long long)groups);
+        return uir_infer_fail(inference, "%lld filters do not divide into %lld groups", (long long)filters,
+                              (long long)groups);
     uir_dim *dims;
     UIR_TRY_ALLOCATE(dims, uir_infer_result(inference, 0, to, x->rank));
     dims[0] = x->dims[0];
@@ -368,7 +375,7 @@ uir_status uir_infer_conv(uir_inference *inference) {
 
 uir_status uir_infer_window(uir_inference *inference) {
     const uir_type *x = uir_infer_operand(inference, 0);
-    if (x->rank < 3) return uir_infer_fail(inference, "an operand of rank %u", x->rank);
+    if (x->rank < 3) return uir_infer_fail(inference, "the operand has rank %u, less than 3", x->rank);
     const uir_dim *window;
     UIR_TRY(uir_infer_dims(inference, "window", x->rank - 2, &window));
     uir_dim *dims;

@@ -43,7 +43,7 @@ static uir_status explain(uir_call *call, uir_status status) {
     uir_interpreter *interpreter = call->interpreter;
     if (status != UIR_STATUS_OUT_OF_MEMORY) return status;
     if (!interpreter->counter.limit_hit) return uir_call_fail(call, status, "memory is exhausted");
-    return uir_call_fail(call, UIR_STATUS_LIMIT, "more than the %llu bytes that tensors may take",
+    return uir_call_fail(call, UIR_STATUS_LIMIT, "tensors exceed their limit of %llu bytes",
                          (unsigned long long)interpreter->options.byte_limit);
 }
 
@@ -171,7 +171,7 @@ uir_status uir_call_create(uir_call *call, uint32_t index, uir_dtype dtype, uint
     uir_status status = uir_tensor_create(call->allocator, dtype, rank, shape, &tensor);
     size_t bytes;
     if (status == UIR_STATUS_OUT_OF_MEMORY && uir_dtype_storage_size(dtype, count, &bytes))
-        return uir_call_fail(call, status, "no memory for %zu bytes: its result", bytes);
+        return uir_call_fail(call, status, "out of memory: the result needs %zu bytes", bytes);
     UIR_TRY(status);
     uir_datum *datum;
     status = uir_datum_create_tensor(call->allocator, tensor, &datum);
@@ -326,7 +326,7 @@ static uir_status get_value(uir_interpreter *interpreter, uir_value_id value, ui
     if (!*slot && constant) UIR_TRY(borrow_tensor(interpreter, constant, slot));
     *out_datum = *slot;
     if (*slot) return UIR_STATUS_OK;
-    return uir_error(interpreter->diagnostics, UIR_STATUS_INTERNAL, NULL, "value %u is used before it is made",
+    return uir_error(interpreter->diagnostics, UIR_STATUS_INTERNAL, NULL, "value %u is used before it is computed",
                      value.id);
 }
 
@@ -335,9 +335,9 @@ static uir_status check_result(uir_call *call, uint32_t index) {
     uir_interpreter *interpreter = call->interpreter;
     const uir_datum *datum = call->outputs[index];
     const uir_type *type = uir_value_type(call->module, call->node->outputs[index]);
-    if (!datum) return uir_call_fail(call, UIR_STATUS_INTERNAL, "result %u was not made", index);
+    if (!datum) return uir_call_fail(call, UIR_STATUS_INTERNAL, "result %u was not computed", index);
     if (datum->kind != type->kind)
-        return uir_call_fail(call, UIR_STATUS_INTERNAL, "result %u is of another kind", index);
+        return uir_call_fail(call, UIR_STATUS_INTERNAL, "result %u has the wrong kind of value", index);
     if (datum->kind != UIR_VALUE_TENSOR) return UIR_STATUS_OK;
     const uir_tensor *tensor = datum->tensor;
     if (type->dtype && tensor->dtype != type->dtype)
@@ -355,7 +355,7 @@ static uir_status check_result(uir_call *call, uint32_t index) {
         char text[128];
         dim_text(interpreter, type->dims[d], text, sizeof text);
         if (!evaluate(interpreter, type->dims[d], &expected))
-            return uir_call_fail(call, status, "dim %u of result %u is %lld, which %s cannot be", d, index,
+            return uir_call_fail(call, status, "dim %u of result %u is %lld, which %s forbids", d, index,
                                  (long long)tensor->shape[d], text);
         return uir_call_fail(call, status, "dim %u of result %u is %lld instead of %lld (%s)", d, index,
                              (long long)tensor->shape[d], (long long)expected, text);
@@ -556,7 +556,7 @@ static uir_status match_body_input(uir_call *call, uir_value_id value, uint32_t 
     const uir_datum *datum = call->interpreter->slots[value.id];
     const uir_type *type = uir_value_type(call->module, value);
     if (datum->kind != type->kind && type->kind != UIR_VALUE_OPTIONAL)
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "body input %u is a value of another kind", index);
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "body input %u has the wrong kind of value", index);
     if (datum->kind != type->kind) return UIR_STATUS_OK;
     if (datum->kind != UIR_VALUE_TENSOR || !type->rank_known) return UIR_STATUS_OK;
     if (datum->tensor->rank != type->rank)
@@ -609,7 +609,7 @@ static uir_status input_error(uir_interpreter *interpreter, uir_value_id value, 
 static uir_status check_input(uir_interpreter *interpreter, uir_value_id value, const uir_datum *datum) {
     const uir_type *type = uir_value_type(interpreter->module, value);
     if (!datum) return input_error(interpreter, value, "no value is given");
-    if (datum->kind != type->kind) return input_error(interpreter, value, "a value of another kind is given");
+    if (datum->kind != type->kind) return input_error(interpreter, value, "the given value has the wrong kind");
     if (type->dtype && datum->dtype && datum->dtype != type->dtype)
         return input_error(interpreter, value, "%s is given, %s is expected", uir_dtype_name(datum->dtype),
                            uir_dtype_name(type->dtype));
@@ -637,7 +637,7 @@ static uir_status match_input(uir_interpreter *interpreter, uir_value_id value, 
                                 expected, message, sizeof message);
             return input_error(interpreter, value, "%s", message);
         case BIND_FACTS:
-            return input_error(interpreter, value, "dim %u is %lld, which %s cannot be", d, (long long)actual, text);
+            return input_error(interpreter, value, "dim %u is %lld, which %s forbids", d, (long long)actual, text);
         case BIND_UNBOUND:
             return input_error(interpreter, value, "dim %u is %s, which no input determines", d, text);
         }
@@ -714,7 +714,7 @@ static uir_status run_main(uir_interpreter *interpreter, uir_datum *const *input
     UIR_TRY(uir_interpreter_bind_inputs(interpreter, inputs, input_count));
     if (output_count != uir_graph_get(module, module->main)->outputs.count)
         return uir_error(interpreter->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "%u outputs are asked for, the model has %u", output_count,
+                         "%u outputs are requested, the model has %u", output_count,
                          uir_graph_get(module, module->main)->outputs.count);
     UIR_TRY(run_nodes(interpreter, module->main));
     return collect_outputs(interpreter, module->main, out_outputs);

@@ -142,7 +142,7 @@ uir_status uir_interpret_matmul(uir_call *call) {
         char left[200], right[200];
         uir_tensor_describe(a, left, sizeof left);
         uir_tensor_describe(b, right, sizeof right);
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operands %s and %s", left, right);
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operands %s and %s do not match", left, right);
     }
     int64_t shape[UIR_MAX_RANK], batches = 1;
     memcpy(shape, a->shape, sizeof shape);
@@ -174,8 +174,8 @@ uir_status uir_interpret_conv(uir_call *call) {
         char left[200], right[200];
         uir_tensor_describe(x, left, sizeof left);
         uir_tensor_describe(w, right, sizeof right);
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operand %s and filters %s in %lld groups", left, right,
-                             (long long)groups);
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operand %s and filters %s in %lld groups do not match", left,
+                             right, (long long)groups);
     }
     window_map map;
     UIR_TRY(uir_window_map_init(call, x, w->shape + 2, &map));

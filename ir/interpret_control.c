@@ -113,7 +113,8 @@ static uir_status stack_rows(uir_call *call, loop_state *loop, uint32_t index) {
         if (row->dtype != dtype || row->rank != rank || memcmp(row->shape, shape + 1, rank * sizeof *shape)) {
             char text[200];
             uir_tensor_describe(row, text, sizeof text);
-            status = uir_call_fail(call, UIR_STATUS_BAD_DATA, "iteration %u gives %s, which does not stack", i, text);
+            status =
+                uir_call_fail(call, UIR_STATUS_BAD_DATA, "iteration %u produces %s, which cannot be stacked", i, text);
             break;
         }
         status = uir_elements_open(call, row, &part);

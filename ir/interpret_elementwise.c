@@ -303,7 +303,7 @@ static uir_status check_shapes(uir_call *call) {
             char left[200], right[200];
             uir_tensor_describe(a, left, sizeof left);
             uir_tensor_describe(b, right, sizeof right);
-            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operands %s and %s", left, right);
+            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operands %s and %s do not match", left, right);
         }
     }
     return UIR_STATUS_OK;
@@ -339,7 +339,9 @@ static uir_status run_elementwise(uir_call *call) {
         .flags = {uir_call_int(call, "positive", 1) != 0, uir_call_int(call, "negative", 1) != 0},
     };
     e.run = find_kernel(call->node->op, e.compute);
-    if (!e.run) return uir_call_fail(call, UIR_STATUS_UNSUPPORTED, "element type %s", uir_dtype_name(a->dtype));
+    if (!e.run)
+        return uir_call_fail(call, UIR_STATUS_UNSUPPORTED, "element type %s is not supported",
+                             uir_dtype_name(a->dtype));
     uir_tensor *result;
     UIR_TRY(make_result(call, e.result_dtype, &result));
     e.result = result->data;

@@ -162,7 +162,7 @@ uir_status uir_interpret_gather_nd(uir_call *call) {
     int64_t shape[2 * UIR_MAX_RANK];
     for (uint32_t d = 0; d < batch; d++)
         if (data->shape[d] != indices->shape[d])
-            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "batch axis %u: %lld and %lld", d,
+            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "batch axis %u has extents %lld and %lld", d,
                                  (long long)data->shape[d], (long long)indices->shape[d]);
     for (uint32_t d = 0; d < rank; d++) shape[d] = d < lead ? indices->shape[d] : data->shape[d - lead + taken];
     uir_tensor *result;
@@ -271,7 +271,7 @@ uir_status uir_interpret_scatter_elements(uir_call *call) {
     const uir_tensor *updates = uir_call_tensor(call, 2);
     uint32_t axis = (uint32_t)uir_call_int(call, "axis", 0);
     if (memcmp(updates->shape, indices->shape, indices->rank * sizeof *indices->shape))
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "the updates have not the shape of the indices");
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "the updates do not have the shape of the indices");
     box_walk walk;
     UIR_TRY(open_walk(call, data, indices, axis, &walk));
     UIR_TRY(check_all(call, indices, data->shape[axis]));

@@ -75,7 +75,8 @@ uir_status uir_interpret_broadcast(uir_call *call) {
     int64_t shape[UIR_MAX_RANK], strides[UIR_MAX_RANK];
     uint32_t rank;
     UIR_TRY(uir_call_dims(call, "dims", shape, &rank));
-    if (rank < a->rank) return uir_call_fail(call, UIR_STATUS_INTERNAL, "rank %u to %u", a->rank, rank);
+    if (rank < a->rank)
+        return uir_call_fail(call, UIR_STATUS_INTERNAL, "rank %u does not broadcast to %u", a->rank, rank);
     for (uint32_t d = 0; d < a->rank; d++) {
         uint32_t at = d + rank - a->rank;
         if (a->shape[d] != 1 && a->shape[d] != shape[at])
@@ -100,7 +101,7 @@ uir_status uir_interpret_reshape(uir_call *call) {
     if (!uir_shape_element_count(shape, rank, &count) || count != a->element_count) {
         char from[200];
         uir_tensor_describe(a, from, sizeof from);
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s has not the %llu elements of the new shape", from,
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%s does not have the %llu elements of the new shape", from,
                              (unsigned long long)count);
     }
     uir_tensor *taken = uir_call_take(call, 0), *result;
@@ -151,7 +152,7 @@ uir_status uir_interpret_slice(uir_call *call) {
     for (uint32_t d = 0; d < rank; d++) {
         if (!uir_slice_fits(starts[d], sizes[d], steps[d], a->shape[d]))
             return uir_call_fail(
-                call, UIR_STATUS_BAD_DATA, "start %lld, size %lld, step %lld leave axis %u, which has %lld elements",
+                call, UIR_STATUS_BAD_DATA, "start %lld, size %lld, step %lld exceed axis %u, which has %lld elements",
                 (long long)starts[d], (long long)sizes[d], (long long)steps[d], d, (long long)a->shape[d]);
         /* An axis of one element may have a step of any size, which is never taken. */
         strides[d] = sizes[d] > 1 ? own[d] * steps[d] : 0;
@@ -284,7 +285,7 @@ uir_status uir_interpret_concat(uir_call *call) {
         const uir_tensor *b = uir_call_tensor(call, i);
         for (uint32_t d = 0; d < rank; d++)
             if (b->rank != rank || (d != axis && b->shape[d] != shape[d]))
-                return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operand %u has other extents than the first", i);
+                return uir_call_fail(call, UIR_STATUS_BAD_DATA, "the extents of operand %u differ from the first's", i);
         if (__builtin_add_overflow(shape[axis], b->shape[axis], &shape[axis]))
             return uir_call_fail(call, UIR_STATUS_LIMIT, "axis %u overflows", axis);
     }

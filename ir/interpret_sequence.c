@@ -15,8 +15,8 @@ static uir_status find_position(uir_call *call, uint32_t index, int64_t count, b
     int64_t position = uir_call_scalar(call, index, fallback), end = past_end ? count + 1 : count;
     *out_position = position < 0 ? position + count : position;
     if (*out_position < 0 || *out_position >= end)
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "position %lld of a sequence of %lld", (long long)position,
-                             (long long)count);
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "position %lld is outside a sequence of %lld",
+                             (long long)position, (long long)count);
     return UIR_STATUS_OK;
 }
 

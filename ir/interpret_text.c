@@ -13,7 +13,7 @@ uir_status uir_interpret_string_concat(uir_call *call) {
     const uir_tensor *a = uir_call_tensor(call, 0), *b = uir_call_tensor(call, 1);
     uir_tensor *result;
     if (a->rank != b->rank || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape))
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "operands of different shapes");
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "the operands have different shapes");
     UIR_TRY(uir_call_create(call, 0, UIR_DTYPE_STRING, a->rank, a->shape, &result));
     for (uint64_t i = 0; i < a->element_count; i++) {
         const uir_string_view *x = views(a) + i, *y = views(b) + i;

@@ -128,13 +128,14 @@ static uir_status prepare(uir_call *call, uir_arena *arena, const int64_t *pool,
     t->column = columns->data;
     if (t->max > (int64_t)begins->element_count) t->max = (int64_t)begins->element_count;
     if (t->min < 1 || t->skip < 0)
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "lengths or a skip below their least");
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "a length or the skip is below its minimum");
     UIR_TRY_ALLOCATE(lengths, uir_arena_allocate_array(arena, begins->element_count + 1, sizeof *lengths));
     for (uint64_t i = 0; i < begins->element_count; i++) {
         const int64_t *begin = (const int64_t *)begins->data + i, length = (int64_t)i + 1;
         int64_t end = i + 1 < begins->element_count ? begin[1] : total;
         if (*begin < 0 || end < *begin || end > total || (end - *begin) % length)
-            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "the n-grams of length %lld are words %lld to %lld of %lld",
+            return uir_call_fail(call, UIR_STATUS_BAD_DATA,
+                                 "the n-grams of length %lld have an invalid range: words %lld to %lld of %lld",
                                  (long long)length, (long long)*begin, (long long)end, (long long)total);
         grams *g = &lengths[i];
         *g = (grams){.words = pool + *begin, .length = length, .count = (end - *begin) / length, .first = number};
@@ -144,7 +145,7 @@ static uir_status prepare(uir_call *call, uir_arena *arena, const int64_t *pool,
         UIR_TRY(uir_sort(g->order, g->order + g->count, g->count, compare_grams, g, arena->budget));
     }
     if (number > (int64_t)columns->element_count)
-        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%lld n-grams, and columns of %lld", (long long)number,
+        return uir_call_fail(call, UIR_STATUS_BAD_DATA, "%lld n-grams, but columns for %lld", (long long)number,
                              (long long)columns->element_count);
     for (int64_t i = 0; i < number; i++)
         if (t->column[i] < 0 || t->column[i] >= t->columns)

@@ -150,8 +150,10 @@ const char *uir_layout_find_fault(const uir_layout *layout, const uir_dim *exten
             return "its sizes are not proved to hold the extent";
     }
     if (!is_swizzle(layout->swizzle))
-        return "its swizzle is none: a shift is at least its bits, and all are within 24 bits";
-    return uir_layout_is_injective(layout, rank, dims, prove, user) ? NULL : "two elements are not proved to lie apart";
+        return "its swizzle is invalid: the shift must be at least its bits, and all must be within 24 bits";
+    return uir_layout_is_injective(layout, rank, dims, prove, user)
+               ? NULL
+               : "two elements cannot be proved to have different addresses";
 }
 
 /* ---- text ---- */
@@ -202,7 +204,7 @@ static uir_status parse_half(uir_tokenizer *tokens, uir_layout_read_dim dim, voi
         if (split) UIR_TRY(uir_tokenizer_expect(tokens, "("));
         do {
             if (counts[d] == UIR_LAYOUT_MAX_MODES)
-                return uir_tokenizer_error(tokens, "a dim splits into at most %d", UIR_LAYOUT_MAX_MODES);
+                return uir_tokenizer_error(tokens, "a dim splits into at most %d parts", UIR_LAYOUT_MAX_MODES);
             UIR_TRY(dim(user, &out[d][counts[d]++]));
         } while (split && uir_tokenizer_accept(tokens, ","));
         if (split) UIR_TRY(uir_tokenizer_expect(tokens, ")"));

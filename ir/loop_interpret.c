@@ -174,7 +174,7 @@ static uir_status call(machine *m, const uir_loop_expression *e, cell *out) {
         return UIR_STATUS_OK;
     }
     if (uir_elementwise_apply(e->op, dtype, operands, out->bytes, 1)) return UIR_STATUS_OK;
-    return fail(m, "%s has no meaning for %s", uir_op_get_row(e->op)->name, uir_dtype_name(dtype));
+    return fail(m, "%s is not defined for %s", uir_op_get_row(e->op)->name, uir_dtype_name(dtype));
 }
 
 static uir_status compute(machine *m, uint32_t id, cell *out) {

@@ -158,7 +158,7 @@ static uir_status type_call(uir_lparser *p, const uir_token *name, uir_loop_expr
     uir_dtype dtypes[3] = {UIR_DTYPE_NONE};
     for (uint32_t i = 0; i < e->argument_count; i++) dtypes[i] = p->function->expressions.data[e->arguments[i]].dtype;
     if ((int)e->argument_count < row->min_inputs || (int)e->argument_count > row->max_inputs) {
-        return uir_tokenizer_error_at(PARSE(p), name, "%s takes %d arguments, %u given", row->name, row->min_inputs,
+        return uir_tokenizer_error_at(PARSE(p), name, "%s expects %d arguments, %u given", row->name, row->min_inputs,
                                       e->argument_count);
     }
     uint32_t first = e->op == UIR_OP_SELECT; /* its condition is bool whatever the others are */
@@ -182,7 +182,7 @@ static uir_status take_call(uir_lparser *p, const uir_token *name, uir_loop_expr
     e->op = uir_op_find_primitive(name->text, name->length);
     const uir_op_row *row = uir_op_get_row(e->op);
     if (e->op == UIR_OP_NONE || !(row->traits & UIR_TRAIT_ELEMENTWISE) || (row->attributes[0] && !names_dtype(e->op))) {
-        return uir_tokenizer_error_at(PARSE(p), name, "'%.*s' is no tensor, parameter or elementwise primitive",
+        return uir_tokenizer_error_at(PARSE(p), name, "'%.*s' is not a tensor, parameter or elementwise primitive",
                                       (int)name->length, name->text);
     }
     if (names_dtype(e->op)) {
@@ -219,7 +219,8 @@ static uir_status take_primary(uir_lparser *p, uir_loop_expression *e) {
         return uir_tokenizer_expect(PARSE(p), ")");
     }
     if (uir_tokenizer_is(PARSE(p), "[")) {
-        if (p->monoid) return uir_tokenizer_error_at(PARSE(p), &name, "a monoid sees its parameters only, no tensors");
+        if (p->monoid)
+            return uir_tokenizer_error_at(PARSE(p), &name, "a monoid can read only its parameters, not tensors");
         e->kind = UIR_LOOP_LOAD;
         UIR_TRY(uir_lparse_access(p, &name, &e->load));
         e->dtype = p->function->tensors.data[e->load.tensor].dtype;
@@ -425,7 +426,7 @@ static uir_status take_monoid_body(uir_lparser *p, uir_loop_monoid *m) {
     uint32_t count;
     UIR_TRY(take_typed_names(p, m->other_names, dtypes, &count));
     if (count != m->state_count || memcmp(dtypes, m->state_dtypes, count * sizeof *dtypes)) {
-        return uir_tokenizer_error(PARSE(p), "combine of '%s' takes another state: the same dtypes", m->name);
+        return uir_tokenizer_error(PARSE(p), "combine of '%s' expects another state with the same dtypes", m->name);
     }
     p->combining = true;
     p->parameters = 2 * m->state_count;

@@ -20,7 +20,7 @@ static uir_status take_for(uir_lparser *p, uir_loop_kind kind, uir_loop_statemen
     UIR_TRY(uir_lparse_check_new_name(p, &name));
     for (uint32_t i = 0; i < p->loops.count; i++) {
         if (!strcmp(p->loops.data[i].name, s->name))
-            return uir_tokenizer_error_at(PARSE(p), &name, "a loop around this one is named '%s' too", s->name);
+            return uir_tokenizer_error_at(PARSE(p), &name, "an enclosing loop is also named '%s'", s->name);
     }
     UIR_TRY(uir_tokenizer_expect(PARSE(p), ","));
     p->loop_variables = true;
@@ -97,7 +97,7 @@ static uir_status take_class(uir_lparser *p, uir_loop_class *out) {
         *out = (uir_loop_class)part;
         return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(PARSE(p), "an axis of a contraction is its batch, m, n or k");
+    return uir_tokenizer_error(PARSE(p), "expected the class of a contraction's axis: batch, m, n or k");
 }
 
 /* The first name has been read; names = axis.bind(values) : domains, or axis.read. */
@@ -109,7 +109,8 @@ static uir_status take_bind(uir_lparser *p, const uir_token *first, uir_loop_sta
     } else if (!uir_tokenizer_is(PARSE(p), ",")) {
         return uir_tokenizer_expect(PARSE(p), "=");
     }
-    if (s->iter_count) return uir_tokenizer_error_at(PARSE(p), first, "axis.bind is said once, before every axis.read");
+    if (s->iter_count)
+        return uir_tokenizer_error_at(PARSE(p), first, "axis.bind must appear once, before any axis.read");
     UIR_TRY_ALLOCATE(s->iters[0].name, uir_arena_copy_string(&p->function->arena, first->text, first->length));
     s->iter_count = 1;
     bool several = uir_tokenizer_is(PARSE(p), ",");
@@ -215,7 +216,7 @@ static uir_status take_use(uir_lparser *p, uir_loop_statement *s) {
         s->uses |= 1u << use;
         return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(PARSE(p), "a block is used as a contraction, as a convolution or as mma");
+    return uir_tokenizer_error(PARSE(p), "expected a use of a block: contraction, convolution, mma or fma");
 }
 
 static uir_status take_block(uir_lparser *p, uir_loop_statement *s) {
@@ -251,7 +252,7 @@ static uir_status take_block(uir_lparser *p, uir_loop_statement *s) {
         if (last == UIR_LOOP_NONE && uir_lparse_is_name(&name, "annotate") &&
             p->tokens.current.kind == UIR_TOKEN_STRING) {
             if (memchr(p->tokens.current.text, 0, p->tokens.current.length))
-                return uir_tokenizer_error(PARSE(p), "an annotation holds no zero");
+                return uir_tokenizer_error(PARSE(p), "an annotation must not contain a zero byte");
             UIR_TRY(uir_vector_push(&p->function->arena, &annotations, p->tokens.current.text));
             s->annotations = annotations.data;
             s->annotation_count = annotations.count;

@@ -95,7 +95,7 @@ static void check_loads(verifier *v, uint32_t id) {
             check_access(v, &e->load);
             for (uint32_t d = 0; v->block && d < t->rank; d++)
                 uir_dim_visit_symbols(v->function->dims, e->load.indices[d], find_skipped, &search);
-            if (search.found) fail(v, "'%s' is read at %s, which may be skipped: give a fill", t->name, search.found);
+            if (search.found) fail(v, "'%s' is read at %s, which may be skipped: add a fill", t->name, search.found);
         }
         if (t->role != UIR_LOOP_ROLE_IN && !v->written[e->load.tensor] && !v->never)
             fail(v, "'%s' is read before anything is stored to it", t->name);
@@ -144,7 +144,7 @@ static void check_monoid(verifier *v, const uir_loop_statement *s) {
                      finish ? v->function->expressions.data[m->finish[i]].dtype : m->state_dtypes[i]);
         bool reads = s->kind == UIR_LOOP_STATEMENT_UPDATE || s->kind == UIR_LOOP_STATEMENT_COMBINE;
         if (reads && !v->written[s->targets[i].tensor] && !v->never) {
-            fail(v, "the state '%s' is updated before init gives it the identity",
+            fail(v, "the state '%s' is updated before init sets it to the identity",
                  v->function->tensors.data[s->targets[i].tensor].name);
         }
     }
@@ -171,7 +171,7 @@ static void check_read(verifier *v, const uir_loop_iter *iter) {
     check_access(v, iter->from);
     if (uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_SIGNED &&
         uir_dtype_get_class(t->dtype) != UIR_DTYPE_CLASS_UNSIGNED)
-        fail(v, "%s is read from '%s', which holds %s, no integers", iter->name, t->name, uir_dtype_name(t->dtype));
+        fail(v, "%s is read from '%s', which holds %s, not integers", iter->name, t->name, uir_dtype_name(t->dtype));
     if (t->role != UIR_LOOP_ROLE_IN && !v->written[iter->from->tensor] && !v->never)
         fail(v, "'%s' is read before anything is stored to it", t->name);
 }
@@ -187,7 +187,7 @@ static void find_other_class(void *user, uir_symbol symbol) {
     const uir_loop_statement *block = s->v->block;
     for (uint32_t i = 0; i < block->iter_count; i++)
         if (block->iters[i].symbol.id == symbol.id && block->iters[i].part == s->other)
-            fail(s->v, "%s is %s, and the %s factor depends on it", block->iters[i].name, uir_loop_class_word(s->other),
+            fail(s->v, "%s is %s, but operand %s depends on it", block->iters[i].name, uir_loop_class_word(s->other),
                  s->word);
 }
 
@@ -209,19 +209,19 @@ static void check_classes(verifier *v, const uir_loop_statement *s) {
         uir_loop_class part = s->iters[i].part;
         classes |= part != UIR_LOOP_CLASS_NONE;
         if (part && (part == UIR_LOOP_CLASS_K) != s->iters[i].reduce)
-            fail(v, "%s is %s, and %s", s->iters[i].name, uir_loop_class_word(part),
-                 s->iters[i].reduce ? "summed over" : "not summed over");
+            fail(v, "%s is %s, but %s", s->iters[i].name, uir_loop_class_word(part),
+                 s->iters[i].reduce ? "a reduction axis" : "not a reduction axis");
     }
     if (!classes) return;
     const uir_loop_statement *update = s->first_child == UIR_LOOP_NONE ? NULL : &f->statements.data[s->first_child];
     const uir_loop_expression *product = update && update->value_count ? &f->expressions.data[update->values[0]] : NULL;
     if (!(s->uses >> UIR_LOOP_USE_CONTRACTION & 1) || !product || product->kind != UIR_LOOP_CALL ||
         product->op != UIR_OP_MUL) {
-        fail(v, "axes are said to be of a contraction, and it is none");
+        fail(v, "axes have classes of a contraction, but the block is not a contraction");
         return;
     }
-    check_factor(&(class_search){v, UIR_LOOP_CLASS_N, "first"}, product->arguments[0]);
-    check_factor(&(class_search){v, UIR_LOOP_CLASS_M, "second"}, product->arguments[1]);
+    check_factor(&(class_search){v, UIR_LOOP_CLASS_N, "A"}, product->arguments[0]);
+    check_factor(&(class_search){v, UIR_LOOP_CLASS_M, "B"}, product->arguments[1]);
 }
 
 /* Used as fma, a block's sums are of products of floats. */
@@ -235,7 +235,7 @@ static void check_fma(verifier *v, const uir_loop_statement *s) {
         if (uir_loop_monoid_get_op(f, &f->monoids.data[update->monoid]) != UIR_OP_ADD || !product ||
             product->kind != UIR_LOOP_CALL || product->op != UIR_OP_MUL ||
             !uir_iop_is_defined_for(UIR_IOP_FMA, product->dtype))
-            fail(v, "the block is said to be used as fma, and sums no products of floats");
+            fail(v, "the block is declared `as fma`, but does not sum products of floats");
     }
 }
 
@@ -299,7 +299,7 @@ static void check_declarations(verifier *v) {
         const uir_loop_tensor *t = &f->tensors.data[i];
         uir_dtype_class class = uir_dtype_get_class(t->dtype);
         if (class == UIR_DTYPE_CLASS_STRING || class == UIR_DTYPE_CLASS_COMPLEX)
-            fail(v, "tensor '%s': %s has no arithmetic here", t->name, uir_dtype_name(t->dtype));
+            fail(v, "tensor '%s': arithmetic on %s is not supported", t->name, uir_dtype_name(t->dtype));
         for (uint32_t d = 0; d < t->rank; d++) {
             if (!proved(v, t->extents[d], UIR_RELATION_GE, zero))
                 fail(v, "tensor '%s': extent %s may be negative", t->name, show(v, t->extents[d]));
@@ -345,7 +345,7 @@ static void check_names(verifier *v) {
 /* A tiling function without a way to choose is none. */
 static void check_tiles(verifier *v) {
     const uir_loop_function *f = v->function;
-    if (f->tiles.count && !f->candidates.count) fail(v, "there are tiles and no candidate that sets them");
+    if (f->tiles.count && !f->candidates.count) fail(v, "no candidate sets the tiles");
     for (uint32_t i = 0; i < f->requires_.count; i++)
         assume(v, f->requires_.data[i].left, f->requires_.data[i].relation, f->requires_.data[i].right);
 }

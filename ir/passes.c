@@ -20,7 +20,7 @@ static uir_status check_text(uir_module *module, const uir_pass *pass) {
     if (status == UIR_STATUS_OK) status = uir_module_print(again, 16, &second);
     if (status == UIR_STATUS_OK &&
         (first.length != second.length || memcmp(first.data, second.data, first.length) != 0))
-        status = broke(module, pass, "leaves a module whose text reads back as another");
+        status = broke(module, pass, "leaves a module whose text reads back differently");
     else if (status == UIR_STATUS_BAD_FILE)
         status = broke(module, pass, "leaves a module whose text cannot be read back");
     uir_module_destroy(again);

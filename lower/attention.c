@@ -212,7 +212,7 @@ static uir_status check_axes(chain *c) {
                 fine = find_axis(other, iter_of(one, i)->axis) != NONE;
     }
     for (uint32_t i = 0; fine && i < c->count; i++) fine = keeps_to_axes(c, c->blocks[i]);
-    return fine ? UIR_STATUS_OK : uir_contraction_refuse(&p->c, "rows and keys of two products do not meet");
+    return fine ? UIR_STATUS_OK : uir_contraction_refuse(&p->c, "the rows or keys of the two products do not match");
 }
 
 /* ---- placing ---- */
@@ -424,7 +424,7 @@ static uir_status choose(chain *c, uir_arena *arena, uir_diagnostics *diagnostic
     uir_schedule_blocks(c->s, NONE, all, count);
     for (uint32_t i = 0; i < count; i++)
         if (is_product(c, all[i]) && found < 2) products[found++] = all[i];
-    if (found != 2) return uir_contraction_refuse(&p->c, "there are no two products");
+    if (found != 2) return uir_contraction_refuse(&p->c, "the function is not a chain of two products");
     uint32_t sums = target_of(c, products[0]), last_sums = target_of(c, products[1]);
     UIR_TRY(find_between(c, sums, last_sums));
     UIR_TRY(inline_between(c));
@@ -462,7 +462,7 @@ static uir_status apply(uir_contraction_plan *first, uir_contraction_plan *secon
     UIR_TRY(uir_contraction_tile(q, 1));
     c.unit = q->unit;
     c.loop = q->inside;
-    if (c.unit == NONE) return uir_contraction_refuse(&first->c, "there is no loop over tiles of rows");
+    if (c.unit == NONE) return uir_contraction_refuse(&first->c, "no loop over tiles of rows");
     UIR_TRY(place_between(&c));
     UIR_TRY(share_rows(&c));
     q->inside = p->unit = c.loop;

@@ -171,7 +171,7 @@ static uir_status check_small_floats(uir_lower_builder *b) {
         for (uint32_t i = 0; i < node->output_count; i++) small = small || is_small_float(b, node->outputs[i]);
         if (small && !(uir_op_get_row(node->op)->traits & UIR_TRAIT_MOVEMENT) && node->op != UIR_OP_CAST &&
             node->op != UIR_OP_BIT_CAST)
-            return uir_lower_refuse(b, n, "floats of 8 bits are only converted and moved");
+            return uir_lower_refuse(b, n, "kernels only convert and move floats of 8 bits");
     }
     return UIR_STATUS_OK;
 }
@@ -202,7 +202,7 @@ static uir_status lower_begin(uir_lower_builder *b, uir_module *module, uir_node
         status = UIR_STATUS_OK;
     }
     if (status == UIR_STATUS_UNSUPPORTED)
-        return uir_lower_refuse(b, bad < graph->nodes.count ? bad : UIR_LOWER_NONE, "its dims have no axes in common");
+        return uir_lower_refuse(b, bad < graph->nodes.count ? bad : UIR_LOWER_NONE, "the dims have no axes in common");
     UIR_TRY(status);
     uint32_t count = b->axes.count + 1;
     UIR_TRY_ALLOCATE(b->extents, uir_arena_allocate_array(arena, count, sizeof *b->extents));
@@ -309,7 +309,7 @@ uir_status uir_lower_operand(uir_lower_builder *b, uint32_t node, uint32_t index
     if (!value && input == UIR_LOWER_NONE) {
         if (info->constant && info->constant->element_count == 1)
             return uir_lower_constant(b, info->constant, out_expression);
-        return uir_lower_refuse(b, node, "operand %u is neither an operand of the group nor made in it", index);
+        return uir_lower_refuse(b, node, "operand %u is neither an operand of the group nor computed in it", index);
     }
     uint32_t cut_axis = UIR_LOWER_NONE;
     if (value && value->cut != UIR_LOWER_NONE && !value->at_offset) {
@@ -321,7 +321,7 @@ uir_status uir_lower_operand(uir_lower_builder *b, uint32_t node, uint32_t index
         UIR_TRY(find_view(b, input, info->type.dtype, list, &tensor));
     }
     if (take_indices(b, list.axes, list.count, cut_axis, indices) != UIR_STATUS_OK)
-        return uir_lower_refuse(b, node, "operand %u has axes that its result has not", index);
+        return uir_lower_refuse(b, node, "operand %u has axes that the result does not have", index);
     UIR_TRY(uir_loop_add_load(b->f, tensor, indices, out_expression));
     return UIR_STATUS_OK;
 }
@@ -480,13 +480,14 @@ static uir_status concat_node(uir_lower_builder *b, uint32_t node) {
         const uir_lower_value *value = uir_lower_find_value(b, info->inputs[i]);
         count += value && value->cut != UIR_LOWER_NONE ? b->cuts.data[value->cut].count : 1;
     }
-    if (cut.axis == UIR_AXES_NONE) return uir_lower_refuse(b, node, "a concatenation of one element");
+    if (cut.axis == UIR_AXES_NONE) return uir_lower_refuse(b, node, "the concatenated axis has one element");
     UIR_TRY_ALLOCATE(pieces, uir_arena_allocate_array(b->arena, count, sizeof *pieces));
     for (uint32_t i = 0; i < info->input_count; i++) {
         const uir_lower_value *value = uir_lower_find_value(b, info->inputs[i]);
         const uir_lower_cut *inner = value && value->cut != UIR_LOWER_NONE ? &b->cuts.data[value->cut] : NULL;
         uint32_t axis = uir_axes_of_operand_dim(&b->axes, node, i, dim);
-        if (inner && inner->axis != axis) return uir_lower_refuse(b, node, "operand %u is cut along another axis", i);
+        if (inner && inner->axis != axis)
+            return uir_lower_refuse(b, node, "operand %u is concatenated along another axis", i);
         uir_dim whole;
         UIR_TRY(uir_lower_extent(b, uir_value_type(b->module, info->inputs[i])->dims[dim], &whole));
         for (uint32_t p = 0; p < (inner ? inner->count : 1); p++) {
@@ -532,10 +533,10 @@ static uir_status find_cut(uir_lower_builder *b, uint32_t node, uint32_t *out_cu
         if (info->op == UIR_OP_GATHER_ND && i == 1 && is_last_axis(b, node, b->cuts.data[value->cut].axis)) continue;
         if (*out_cut == UIR_LOWER_NONE) *out_cut = value->cut;
         if (!is_same_cut(&b->cuts.data[*out_cut], &b->cuts.data[value->cut]))
-            return uir_lower_refuse(b, node, "its operands are concatenated in different ways");
+            return uir_lower_refuse(b, node, "the operands are concatenated in different ways");
         bool has = false;
         for (uint32_t k = 0; k < list.count; k++) has = has || list.axes[k] == b->cuts.data[value->cut].axis;
-        if (!has) return uir_lower_refuse(b, node, "it goes across the pieces of a concatenation");
+        if (!has) return uir_lower_refuse(b, node, "the node crosses the pieces of a concatenation");
     }
     return UIR_STATUS_OK;
 }

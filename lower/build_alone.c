@@ -39,7 +39,7 @@ static uir_status take_operand(uir_lower_builder *b, uint32_t node, uint32_t ind
     uir_value_id value = uir_lower_node_info(b, node)->inputs[index];
     uint32_t input = uir_lower_input_index(b, value);
     char name[16];
-    if (input == UIR_LOWER_NONE) return uir_lower_refuse(b, node, "operand %u is no operand of the group", index);
+    if (input == UIR_LOWER_NONE) return uir_lower_refuse(b, node, "operand %u is not an operand of the group", index);
     UIR_TRY(take_extents(b, node, value, out));
     for (out->tensor = 0; out->tensor < b->f->tensors.count; out->tensor++) {
         const uir_loop_tensor *t = &b->f->tensors.data[out->tensor];
@@ -176,11 +176,11 @@ static uir_status build_pad(uir_lower_builder *b, uint32_t node) {
     uir_nest nest;
     uir_dim coords[UIR_LOOP_MAX_RANK], none = uir_dim_const(outside, 0);
     if (!value->constant || value->constant->element_count != 1)
-        return uir_lower_refuse(b, node, "the pad value is not known");
+        return uir_lower_refuse(b, node, "the pad value is not a known constant");
     for (uint32_t d = 0; d < rank; d++)
         if (uir_dim_compare(outside, low[d], UIR_RELATION_GE, none) != UIR_TRUE ||
             uir_dim_compare(outside, high[d], UIR_RELATION_GE, none) != UIR_TRUE)
-            return uir_lower_refuse(b, node, "padding between elements, of which some may be cut off");
+            return uir_lower_refuse(b, node, "the pad has padding between elements and may cut some off");
     UIR_TRY(take_operand(b, node, 0, &x));
     UIR_TRY(take_extents(b, node, info->outputs[0], &y));
     for (uint32_t d = 0; d < rank; d++) {
@@ -282,7 +282,7 @@ static uir_status build_scatter_elements(uir_lower_builder *b, uint32_t node) {
     UIR_TRY(take_operand(b, node, 1, &indices));
     UIR_TRY(take_operand(b, node, 2, &updates));
     UIR_TRY(take_result(b, node, &y));
-    if (!y.rank) return uir_lower_refuse(b, node, "a scatter into a scalar");
+    if (!y.rank) return uir_lower_refuse(b, node, "the target of the scatter is a scalar");
     UIR_TRY(copy_whole(b, &data, &y));
     UIR_TRY(begin(b, &nest, &updates, coords));
     UIR_TRY(uir_loop_add_load(b->f, updates.tensor, coords, &expression));
@@ -301,7 +301,7 @@ static uir_status build_scatter_nd(uir_lower_builder *b, uint32_t node) {
     int64_t depth;
     uir_nest nest;
     if (!type->rank || !uir_dim_is_const(b->module->dims, type->dims[type->rank - 1], &depth))
-        return uir_lower_refuse(b, node, "how many coordinates an index has is not known");
+        return uir_lower_refuse(b, node, "the number of coordinates of an index is unknown");
     UIR_TRY(take_operand(b, node, 0, &data));
     UIR_TRY(take_operand(b, node, 1, &indices));
     UIR_TRY(take_operand(b, node, 2, &updates));
@@ -404,7 +404,7 @@ static uir_status take_flat(uir_lower_builder *b, uint32_t node, uir_value_id va
     uint32_t bits = uir_dtype_bits(type->dtype);
     uir_loop_role role = result ? UIR_LOOP_ROLE_OUT : UIR_LOOP_ROLE_IN;
     uint32_t index = result ? 0 : uir_lower_input_index(b, value);
-    if (index == UIR_LOWER_NONE) return uir_lower_refuse(b, node, "its operand is no operand of the group");
+    if (index == UIR_LOWER_NONE) return uir_lower_refuse(b, node, "the operand is not an operand of the group");
     for (uint32_t d = 0; d < type->rank; d++) count = uir_dim_mul(outside, count, type->dims[d]);
     UIR_TRY(uir_lower_extent(b, count, out_count));
     *out_share = bits < 8 ? 8 / bits : 1;
@@ -425,7 +425,7 @@ static uir_status build_packed_cast(uir_lower_builder *b, uint32_t node) {
     uir_nest nest;
     UIR_TRY(take_flat(b, node, info->inputs[0], false, &x, &count, &share));
     UIR_TRY(take_flat(b, node, info->outputs[0], true, &y, &count, &other));
-    if (share > 1 && other > 1) return uir_lower_refuse(b, node, "a cast between elements of less than a byte");
+    if (share > 1 && other > 1) return uir_lower_refuse(b, node, "both dtypes of the cast have less than a byte");
     if (share > 1) { /* all are stored once before: that every so many-th are, for each place in a byte, is not seen */
         UIR_TRY(begin(b, &nest, &y, &at));
         UIR_TRY(uir_loop_add_number(b->f, y.dtype, 0, 0, &expression));

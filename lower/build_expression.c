@@ -33,7 +33,7 @@ static uir_status operand_at(uir_lower_builder *b, uint32_t node, const uir_dim 
     if (inside && !padding) return UIR_STATUS_OK;
     uir_loop_expression *e = &b->f->expressions.data[*out_expression];
     if (e->kind != UIR_LOOP_LOAD || (e->has_fill && e->fill != fill))
-        return uir_lower_refuse(b, node, "what it reads is computed in the group and may lie outside");
+        return uir_lower_refuse(b, node, "an operand computed in the group may be read out of bounds");
     e->has_fill = true;
     e->fill = fill;
     return UIR_STATUS_OK;
@@ -75,7 +75,7 @@ static uir_status windows_expression(uir_lower_builder *b, uint32_t node, uint32
     for (uint32_t d = 0; d < rank; d++) {
         if (uir_axes_windows_keep(b->module, info, d)) continue;
         if (uir_axes_of_operand_dim(&b->axes, node, 0, d) == UIR_AXES_NONE)
-            return uir_lower_refuse(b, node, "windows of an axis of one element");
+            return uir_lower_refuse(b, node, "an axis of one element has windows");
         UIR_TRY(uir_lower_dim(b, starts[d], &at[d]));
         at[d] = uir_dim_add(dims, at[d], uir_dim_mul(dims, coord_of_result(b, node, d), uir_dim_const(dims, steps[d])));
         for (uint32_t j = 0; j < count; j++) {
@@ -95,15 +95,15 @@ static uir_status pad_expression(uir_lower_builder *b, uint32_t node, uint32_t *
     const uir_value_info *value = uir_value_info_get(b->module, info->inputs[1]);
     uir_dim at[UIR_MAX_RANK + 1] = {{0}};
     if (!value->constant || value->constant->element_count != 1)
-        return uir_lower_refuse(b, node, "the pad value is not known");
+        return uir_lower_refuse(b, node, "the pad value is not a known constant");
     UIR_TRY(uir_lower_constant(b, value->constant, &number));
     const uir_loop_expression *e = &b->f->expressions.data[number];
     double fill = uir_dtype_is_float(e->dtype) ? e->real : (double)e->integer;
     bool exact = uir_dtype_is_float(e->dtype) || (e->integer <= (int64_t)1 << 53 && e->integer >= -((int64_t)1 << 53));
-    if (!exact) return uir_lower_refuse(b, node, "the pad value has more bits than a fill");
+    if (!exact) return uir_lower_refuse(b, node, "the pad value needs more bits than a fill has");
     for (uint32_t d = 0; d < rank; d++) {
         if (uir_axes_pad_keeps(b->module, info, d)) continue;
-        if (interior[d]) return uir_lower_refuse(b, node, "there is padding between elements");
+        if (interior[d]) return uir_lower_refuse(b, node, "the pad has padding between elements");
         if (uir_axes_of_operand_dim(&b->axes, node, 0, d) == UIR_AXES_NONE)
             return uir_lower_refuse(b, node, "an axis of one element is padded");
         uir_dim start, coord = coord_of_result(b, node, d);
@@ -133,7 +133,7 @@ static uir_status dim_values_expression(uir_lower_builder *b, uint32_t node, uin
     uint32_t count;
     const uir_dim *dims = uir_node_dims(b->module, info, "dims", &count);
     uir_dim dim;
-    if (count != 1) return uir_lower_refuse(b, node, "several sizes as data");
+    if (count != 1) return uir_lower_refuse(b, node, "more than one size is read as data");
     UIR_TRY(uir_lower_dim(b, dims[0], &dim));
     return index_expression(b, dim, uir_value_type(b->module, info->outputs[0])->dtype, out_expression);
 }
@@ -317,7 +317,7 @@ static uir_status piece_operand(uir_lower_builder *b, uint32_t node, uint32_t wh
         b->piece = kept;
         return status;
     }
-    return uir_lower_refuse(b, node, "its coordinates are concatenated at run time");
+    return uir_lower_refuse(b, node, "the coordinates are concatenated at run time");
 }
 
 static uir_status gather_nd_expression(uir_lower_builder *b, uint32_t node, uint32_t *out_expression) {
@@ -368,13 +368,13 @@ static uir_status elementwise_expression(uir_lower_builder *b, uint32_t node, ui
     const uir_node_info *info = uir_lower_node_info(b, node);
     uint32_t arguments[3];
     if (info->op == UIR_OP_IS_INF) return is_inf_expression(b, node, out_expression);
-    if (info->input_count > 3) return uir_lower_refuse(b, node, "there is no instruction for it");
+    if (info->input_count > 3) return uir_lower_refuse(b, node, "no instruction has more than 3 operands");
     if (info->op == UIR_OP_BIT_CAST) { /* a bool is 0 or 1, as it is stored */
         uir_dtype to = uir_value_type(b->module, info->outputs[0])->dtype;
         UIR_TRY(uir_lower_operand(b, node, 0, &arguments[0]));
         if (b->f->expressions.data[arguments[0]].dtype == UIR_DTYPE_BOOL)
             return uir_loop_add_cast(b->f, arguments[0], to, out_expression);
-        if (to == UIR_DTYPE_BOOL) return uir_lower_refuse(b, node, "bits that are no bool");
+        if (to == UIR_DTYPE_BOOL) return uir_lower_refuse(b, node, "the bits may not be a bool");
         return uir_loop_add_call(b->f, UIR_OP_BIT_CAST, to, arguments, 1, out_expression);
     }
     if (info->op == UIR_OP_CAST) {
@@ -424,5 +424,5 @@ uir_status uir_lower_expression(uir_lower_builder *b, uint32_t node, uint32_t *o
         if (movements[i].op == info->op) return movements[i].expression(b, node, out_expression);
     if (uir_op_get_row(info->op)->traits & UIR_TRAIT_ELEMENTWISE)
         return elementwise_expression(b, node, out_expression);
-    return uir_lower_refuse(b, node, "%s is no expression of elements", uir_op_name(info->op));
+    return uir_lower_refuse(b, node, "%s is not an elementwise expression", uir_op_name(info->op));
 }

@@ -179,7 +179,7 @@ static const char *try_layout(translation *of, const uir_loop_tensor *tensor, co
     uir_layout layout = {.given = false};
     uint32_t dim;
     if (value->layout) layout = *value->layout;
-    if (!uir_layout_finish(&layout, value->type.dims, t.rank, of->b->module->dims).id) return "it is too large";
+    if (!uir_layout_finish(&layout, value->type.dims, t.rank, of->b->module->dims).id) return "the tensor is too large";
     layout.given = true;
     uir_layout_copy(&layout, t.rank, translate, of, &layout);
     t.layout = (uir_layout){.given = true, .split = layout.split, .swizzle = layout.swizzle};
@@ -189,7 +189,7 @@ static const char *try_layout(translation *of, const uir_loop_tensor *tensor, co
         memcpy(t.layout.modes[d], layout.modes[order[d]], sizeof t.layout.modes[d]);
     }
     if (of->status != UIR_STATUS_OK || !take_tensor(&t, tensor, out_layout))
-        return "it cuts its dims elsewhere than the group does";
+        return "the dims are split at other places than in the group";
     return uir_layout_find_fault(out_layout, tensor->extents, tensor->rank, t.dims, is_proved, t.dims, &dim);
 }
 

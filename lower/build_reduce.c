@@ -95,7 +95,7 @@ uir_status uir_lower_reduction(uir_lower_builder *b, uint32_t node) {
     UIR_TRY(status);
     for (uint32_t i = 0; i < b->values.count; i++)
         if (b->values.data[i].value.id == info->inputs[0].id && b->values.data[i].cut != UIR_LOWER_NONE)
-            return uir_lower_refuse(b, node, "what it reduces is concatenated in the group");
+            return uir_lower_refuse(b, node, "the reduced operand is concatenated in the group");
     UIR_TRY(reduced_axes(b, node, &reduced));
     UIR_TRY(make_states(b, node, &b->f->monoids.data[monoid], &s));
     UIR_TRY(uir_lower_begin_nest(b, &nest, number, "_init", list));

@@ -36,7 +36,7 @@ uir_status uir_lower_window_dim(uir_lower_builder *b, uint32_t node, uint32_t d,
 uir_status uir_lower_fill_outside(uir_lower_builder *b, uint32_t node, uint32_t expression, double fill) {
     uir_loop_expression *e = &b->f->expressions.data[expression];
     if (e->kind != UIR_LOOP_LOAD || (e->has_fill && e->fill != fill))
-        return uir_lower_refuse(b, node, "what it reads is computed in the group and may lie outside");
+        return uir_lower_refuse(b, node, "an operand computed in the group may be read out of bounds");
     e->has_fill = true;
     e->fill = fill;
     return UIR_STATUS_OK;

@@ -51,7 +51,7 @@ static uir_status place_window(uir_lower_builder *b, uint32_t node, bool *out_pa
         int64_t made, used;
         if (!uir_dim_is_const(b->module->dims, weights->dims[0], &made) ||
             !uir_dim_is_const(b->module->dims, weights->dims[1], &used) || made < groups)
-            return uir_lower_refuse(b, node, "groups of channels of unknown number");
+            return uir_lower_refuse(b, node, "the number of channels of a group is unknown");
         uir_dim of = uir_dim_floordiv(dims, coord(b, uir_axes_of_value_dim(&b->axes, info->outputs[0], 1)),
                                       uir_dim_const(dims, made / groups));
         of = uir_dim_add(dims, uir_dim_mul(dims, of, uir_dim_const(dims, used)),
@@ -102,7 +102,8 @@ uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node) {
     uir_loop_access target;
     uir_nest nest;
     char name[48];
-    if (list.count > UIR_LOOP_MAX_RANK) return uir_lower_refuse(b, node, "it has more than %d axes", UIR_LOOP_MAX_RANK);
+    if (list.count > UIR_LOOP_MAX_RANK)
+        return uir_lower_refuse(b, node, "the result has more than %d axes", UIR_LOOP_MAX_RANK);
     UIR_TRY(uir_loop_get_monoid(b->f, UIR_OP_REDUCE_SUM, false, sum, &monoid));
     UIR_TRY(uir_lower_add_result(b, node, 0, &result));
     for (uint32_t i = 0; i < list.count; i++) extents[i] = b->extents[list.axes[i]];

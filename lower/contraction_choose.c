@@ -78,7 +78,7 @@ void uir_contraction_plan_choose_sides(uir_contraction_plan *p) {
     for (uint32_t i = 0; i < c->axis_count; i++)
         if (c->axes[i].class == UIR_CONTRACTION_N) return;
     uir_contraction_exchange(c);
-    uir_contraction_plan_say(p, "exchange the factors of %s: its columns are the first one's rows",
+    uir_contraction_plan_say(p, "exchange operands A and B of %s: operand B has no columns",
                              c->f->tensors.data[c->tensor].name);
 }
 
@@ -109,7 +109,7 @@ uir_status uir_contraction_plan_choose_dtypes(uir_contraction_plan *p) {
             p->raw[k] = e->arguments[0];
         p->dtypes[k] = EXPRESSION(f, p->raw[k])->dtype;
         if (!has_mma(p, p->dtypes[k], k))
-            return uir_contraction_refuse(&p->c, "the device multiplies no matrices of these dtypes");
+            return uir_contraction_refuse(&p->c, "the device cannot multiply matrices of these dtypes");
     }
     return UIR_STATUS_OK;
 }
@@ -332,8 +332,7 @@ static uir_status misfit(const uir_contraction_plan *p, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    return uir_error(p->c.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "@%s: its record of parameters: %s",
-                     p->f->name, why);
+    return uir_error(p->c.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "@%s: tuning record: %s", p->f->name, why);
 }
 
 /* A row of the tiling function and of the record. `tile->cost` 0: what the tactic thinks. */
@@ -419,7 +418,7 @@ static uir_status choose_depth(uir_contraction_plan *p, const solving *s, int64_
     *out_depth = 0;
     if (!p->copied[0] && !p->copied[1]) {
         k->tile = k->extent;
-        return given->depth ? misfit(p, "nothing is copied along the depth") : UIR_STATUS_OK;
+        return given->depth ? misfit(p, "no operand is copied along the depth") : UIR_STATUS_OK;
     }
     int64_t chunk = given->depth ? given->depth : uir_tiles_choose_chunk(&s->problem, room);
     if (!chunk) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
@@ -429,10 +428,10 @@ static uir_status choose_depth(uir_contraction_plan *p, const solving *s, int64_
 }
 
 static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_tile *tile, bool narrow) {
-    if (narrow && tile->columns) return misfit(p, "its columns are not cut by sizes, a tile is rows alone");
+    if (narrow && tile->columns) return misfit(p, "the columns are not tiled: a tile has rows only");
     if (!narrow && tile->columns % p->device->mma_n)
-        return misfit(p, "a tile's columns are a multiple of %u", p->device->mma_n);
-    if (!narrow && !tile->columns) return misfit(p, "a tile is rows by columns");
+        return misfit(p, "the columns of a tile must be a multiple of %u", p->device->mma_n);
+    if (!narrow && !tile->columns) return misfit(p, "a tile must be rows x columns");
     return UIR_STATUS_OK;
 }
 
@@ -461,7 +460,7 @@ static uir_status choose_table(uir_contraction_plan *p, solving *s, const uir_pa
         UIR_TRY(check_tile(p, &tiles[i], !cut));
         int64_t bytes = tile_bytes(s, tiles[i].rows, tiles[i].columns, chosen->depth);
         if (bytes > allowed)
-            return misfit(p, "%lld x %lld takes %lld bytes on the chip, where there is room for %lld",
+            return misfit(p, "a tile of %lld x %lld needs %lld bytes on the chip; %lld are available",
                           (long long)tiles[i].rows, (long long)tiles[i].columns, (long long)bytes, (long long)allowed);
         if (!tiles[i].cost) tiles[i].cost = uir_tile_cycles(&s->problem, &tiles[i], chosen->depth);
         UIR_TRY(add_candidate(p, &tiles[i], count, (uir_icandidate){.units = units_of(p, &tiles[i])}, chosen));
@@ -470,7 +469,7 @@ static uir_status choose_table(uir_contraction_plan *p, solving *s, const uir_pa
         most_columns = tiles[i].columns > most_columns ? tiles[i].columns : most_columns;
     }
     if (!chosen->tile_count && (given->every || given->depth))
-        return misfit(p, "beside a depth of %lld no tile fits the chip", (long long)chosen->depth);
+        return misfit(p, "with a depth of %lld no tile fits on the chip", (long long)chosen->depth);
     if (!chosen->tile_count) return uir_contraction_refuse(&p->c, "no tile fits the device's memory");
     narrow_tile(p, &p->sides[UIR_CONTRACTION_M], most_rows);
     narrow_tile(p, &p->sides[UIR_CONTRACTION_N], most_columns);
@@ -561,8 +560,8 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
     if (out->split || !uir_contraction_plan_is_const(first, k->extent, &depth) ||
         !uir_contraction_plan_is_const(first, out->tile, &width) ||
         !uir_contraction_plan_is_const(first, n->tile, &keys))
-        return uir_contraction_refuse(&first->c, "heads of unknown or great size");
-    if (given->depth) return misfit(first, "nothing is copied along the depth");
+        return uir_contraction_refuse(&first->c, "the head size is unknown or too large");
+    if (given->depth) return misfit(first, "no operand is copied along the depth");
     uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
     uint32_t tile_count = list_row_tiles(given, tiles);
     for (uint32_t i = 0; i < tile_count; i++) most = tiles[i].rows > most ? tiles[i].rows : most;
@@ -577,8 +576,8 @@ uir_status uir_contraction_plan_choose_chain(uir_contraction_plan *first, uir_co
         int64_t rows = tiles[i].rows, bytes = chain_bytes(first, second, rows, keys, depth, width);
         UIR_TRY(check_tile(first, &tiles[i], true));
         if (bytes > limit && given->tile_count)
-            return misfit(first, "%lld rows take %lld bytes on the chip, where there is room for %lld", (long long)rows,
-                          (long long)bytes, (long long)limit);
+            return misfit(first, "a tile of %lld rows needs %lld bytes on the chip; %lld are available",
+                          (long long)rows, (long long)bytes, (long long)limit);
         if (bytes > limit) continue;
         /* What a unit does for its rows, and for the keys and values that it fetches. */
         uir_icandidate row = {.units = units_of(first, &tiles[i]),

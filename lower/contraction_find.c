@@ -78,7 +78,7 @@ static uir_status inline_block(uir_contraction *c, const block_list *blocks, uin
                 uir_status status = uir_loop_inline(f, STATEMENT(f, id)->values[v], tensor, s->values[0],
                                                     s->targets[0].indices, &value);
                 if (status == UIR_STATUS_UNSUPPORTED)
-                    return uir_contraction_refuse(c, "what is computed before the contraction cannot be inlined");
+                    return uir_contraction_refuse(c, "the prologue of the contraction cannot be inlined");
                 UIR_TRY(status);
                 STATEMENT(f, id)->values[v] = value;
             }
@@ -142,11 +142,11 @@ static uir_status classify(uir_contraction *c) {
     const uir_loop_monoid *monoid = &f->monoids.data[sum->monoid];
     const uir_loop_expression *step = EXPRESSION(f, monoid->update[0]);
     if (product->kind != UIR_LOOP_CALL || product->op != UIR_OP_MUL)
-        return uir_contraction_refuse(c, "a contraction sums products of two values");
+        return uir_contraction_refuse(c, "the contraction does not sum products of two values");
     if (monoid->state_count != 1 || step->kind != UIR_LOOP_CALL || step->op != UIR_OP_ADD)
-        return uir_contraction_refuse(c, "a contraction's monoid is a sum");
+        return uir_contraction_refuse(c, "the monoid of the contraction is not a sum");
     if (f->tensors.data[c->tensor].role != UIR_LOOP_ROLE_TEMP)
-        return uir_contraction_refuse(c, "a contraction's sums are a result themselves");
+        return uir_contraction_refuse(c, "the accumulator of the contraction is itself a result");
     use_search uses[2] = {{f, block, {false}}, {f, block, {false}}};
     bool said = false;
     for (uint32_t k = 0; k < 2; k++) {
@@ -157,11 +157,11 @@ static uir_status classify(uir_contraction *c) {
     for (uint32_t i = 0; i < block->iter_count; i++) said |= block->iters[i].part != UIR_LOOP_CLASS_NONE;
     for (uint32_t i = 0; i < block->iter_count; i++) {
         uir_contraction_axis *axis = &c->axes[i];
-        if (block->iters[i].data) return uir_contraction_refuse(c, "a contraction's axis is read from data");
+        if (block->iters[i].data) return uir_contraction_refuse(c, "an axis of the contraction is read from data");
         *axis = (uir_contraction_axis){
             .extent = block->iters[i].extent, .shared = uses[0].used[i] && uses[1].used[i], .place = -1};
         if (said && block->iters[i].part == UIR_LOOP_CLASS_NONE)
-            return uir_contraction_refuse(c, "only some axes are said to be batch, m, n or k");
+            return uir_contraction_refuse(c, "only some axes are mapped to batch, m, n or k");
         axis->class = said                                 ? (uir_contraction_class)(block->iters[i].part - 1)
                       : block->iters[i].reduce             ? UIR_CONTRACTION_K
                       : uses[0].used[i] == uses[1].used[i] ? UIR_CONTRACTION_BATCH
@@ -171,7 +171,8 @@ static uir_status classify(uir_contraction *c) {
     say_classes(c);
     for (uint32_t d = 0; d < f->tensors.data[c->tensor].rank; d++) {
         c->tensor_axes[d] = iter_of(f, block, sum->targets[0].indices[d]);
-        if (c->tensor_axes[d] == UIR_LOOP_NONE) return uir_contraction_refuse(c, "sums are not stored along axes");
+        if (c->tensor_axes[d] == UIR_LOOP_NONE)
+            return uir_contraction_refuse(c, "the accumulator is not stored along axes of the contraction");
     }
     return UIR_STATUS_OK;
 }
@@ -205,10 +206,10 @@ static uir_status trace_block(tracer *t, uint32_t id) {
     const uir_loop_statement *block = STATEMENT(f, id);
     uint32_t store = only_statement(f, id);
     if (store == UIR_LOOP_NONE || c->after_count == UIR_CONTRACTION_MAX_BLOCKS)
-        return uir_contraction_refuse(c, "a block after the contraction does more than one thing");
+        return uir_contraction_refuse(c, "a block after the contraction has more than one statement");
     const uir_loop_statement *s = STATEMENT(f, store);
     if (s->kind != UIR_LOOP_STATEMENT_STORE && (s->kind != UIR_LOOP_STATEMENT_FINISH || s->value_count != 1))
-        return uir_contraction_refuse(c, "something after the contraction is not elementwise");
+        return uir_contraction_refuse(c, "the epilogue of the contraction is not elementwise");
     uir_contraction_block *b = t->block = &c->after[c->after_count++];
     b->id = id;
     for (uint32_t i = 0; i < block->iter_count; i++) b->axes[i] = UIR_LOOP_NONE;
@@ -216,14 +217,14 @@ static uir_status trace_block(tracer *t, uint32_t id) {
     for (uint32_t i = 0; i < block->iter_count; i++)
         if (b->axes[i] == UIR_LOOP_NONE || block->iters[i].data) t->conflict = true;
     if (t->conflict || block->iter_count != f->tensors.data[c->tensor].rank)
-        return uir_contraction_refuse(c, "something after the contraction does not keep to its axes");
+        return uir_contraction_refuse(c, "the epilogue has other axes than the contraction");
     const uir_loop_access *target = &s->targets[0];
     const uir_loop_tensor *tensor = &f->tensors.data[target->tensor];
     for (uint32_t d = 0; d < tensor->rank; d++) {
         uint32_t iter = iter_of(f, block, target->indices[d]);
         if (iter == UIR_LOOP_NONE) {
             if (tensor->role == UIR_LOOP_ROLE_TEMP)
-                return uir_contraction_refuse(c, "a value is not stored along axes");
+                return uir_contraction_refuse(c, "a value of the epilogue is not stored along axes of the contraction");
             continue;
         }
         t->known[target->tensor][d] = b->axes[iter];
@@ -264,7 +265,7 @@ static uir_status find_parts(uir_contraction *c, const block_list *blocks, uint3
         bool begins = only != UIR_LOOP_NONE && STATEMENT(f, only)->kind == UIR_LOOP_STATEMENT_INIT;
         owners[i] = state == UIR_LOOP_NONE && !begins ? NO_OWNER : IS_PART; /* an init goes with its update */
         if (!is_update) continue;
-        if (count == UIR_CONTRACTION_MAX_PRODUCTS) return uir_contraction_refuse(c, "there are too many contractions");
+        if (count == UIR_CONTRACTION_MAX_PRODUCTS) return uir_contraction_refuse(c, "too many contractions");
         if (count == c->number) {
             c->update = blocks->ids[i];
             c->sum = only_statement(f, blocks->ids[i]);
@@ -288,7 +289,7 @@ static uir_status find_parts(uir_contraction *c, const block_list *blocks, uint3
             if (owners[i] == NO_OWNER || owners[i] < owners[j]) owners[i] = owners[j];
         }
     }
-    if (c->init == UIR_LOOP_NONE) return uir_contraction_refuse(c, "there is no contraction");
+    if (c->init == UIR_LOOP_NONE) return uir_contraction_refuse(c, "the function has no contraction");
     return UIR_STATUS_OK;
 }
 
@@ -298,7 +299,7 @@ uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const boo
     block_list blocks = {.count = 0};
     uint32_t owners[UIR_CONTRACTION_MAX_BLOCKS];
     *c = (uir_contraction){.f = f, .arena = arena, .diagnostics = diagnostics, .number = number};
-    if (!collect(f, f->first, &blocks)) return uir_contraction_refuse(c, "too many blocks, or conditions among them");
+    if (!collect(f, f->first, &blocks)) return uir_contraction_refuse(c, "too many blocks, or an if among them");
     UIR_TRY(find_parts(c, &blocks, owners));
     tracer t = {.c = c};
     UIR_TRY_ALLOCATE(t.known, uir_arena_allocate_array(arena, f->tensors.count + 1, sizeof *t.known));
@@ -309,7 +310,7 @@ uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const boo
         if (owners[i] != NO_OWNER) continue;
         if (store == UIR_LOOP_NONE || STATEMENT(f, store)->kind != UIR_LOOP_STATEMENT_STORE ||
             f->tensors.data[STATEMENT(f, store)->targets[0].tensor].role != UIR_LOOP_ROLE_TEMP)
-            return uir_contraction_refuse(c, "a block beside the contraction neither feeds it nor follows it");
+            return uir_contraction_refuse(c, "a block is neither prologue nor epilogue of the contraction");
         UIR_TRY(inline_block(c, &blocks, i));
     }
     UIR_TRY(classify(c));

@@ -315,7 +315,7 @@ void uir_contraction_describe(uir_kernel *k) {
     for (uint32_t i = 0; i < count; i++) {
         if (o.done && is_sum_of_products(f, blocks[i]) && factor_of(f, blocks[i], 0) && factor_of(f, blocks[i], 1))
             continue;
-        uir_kernel_refuse(k, "mma sums products of what it loads");
+        uir_kernel_refuse(k, "mma requires a sum of products of two loads");
         return;
     }
     int memory = uir_device_find_role(k->device, UIR_SPACE_MEMORY);
@@ -378,7 +378,7 @@ static const uir_islice *slice_of(uir_kernel *k, const uir_loop_expression *fact
 void uir_contraction_emit(uir_kernel *k, uint32_t id) {
     const uir_loop_function *f = k->f;
     if (k->status == UIR_STATUS_OK && !is_sum_of_products(f, id))
-        uir_kernel_refuse(k, "what is marked mma is no sum of products");
+        uir_kernel_refuse(k, "a block marked mma is not a sum of products");
     if (k->status != UIR_STATUS_OK) return;
     const uir_loop_statement *block = STATEMENT(f, id), *sum = STATEMENT(f, block->first_child);
     const uir_loop_expression *a = factor_of(f, id, 0), *b = factor_of(f, id, 1);

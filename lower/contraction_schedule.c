@@ -94,8 +94,8 @@ static uir_status check_siblings(const uir_contraction_plans *all) {
         for (uint32_t class = UIR_CONTRACTION_M; class <= UIR_CONTRACTION_K; class += 2)
             same &= uir_dim_equal(p->sides[class].extent, leader->sides[class].extent);
         if (!same || !known)
-            return uir_contraction_refuse(&p->c, "several products that are not of one first factor, with columns of "
-                                                 "known number");
+            return uir_contraction_refuse(
+                &p->c, "several products that do not share operand A, or have an unknown number of columns");
     }
     return UIR_STATUS_OK;
 }

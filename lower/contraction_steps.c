@@ -236,7 +236,7 @@ static uir_status open_level(steps *t, const steps *first, const level *l, const
     if (*out_loop == NONE) {
         uint32_t loops[MAX_LOOPS];
         if (!uir_schedule_loops(t->s, anchor->id, loops, MAX_LOOPS))
-            return uir_contraction_refuse(&t->p->c, "nothing is tiled");
+            return uir_contraction_refuse(&t->p->c, "no axis is tiled");
         UIR_TRY(uir_schedule_add_unit_loop(t->s, loops[0], out_loop));
     }
     if (uir_dim_equal(STATEMENT(t->f, *out_loop)->extent, l->extent)) return UIR_STATUS_OK;
@@ -318,7 +318,7 @@ static uir_status join(steps *products, uint32_t count) {
         UIR_TRY(uir_schedule_move_before(t->s, t->p->c.init, first->p->c.update));
         UIR_TRY(uir_schedule_move_before(t->s, t->p->c.update, first->p->c.after[0].id));
         if (t->deep_count != first->deep_count)
-            return uir_contraction_refuse(&t->p->c, "products side by side that are summed along different axes");
+            return uir_contraction_refuse(&t->p->c, "the products have different reduction axes");
         UIR_TRY(merge_all(t, t->deep, first->deep, t->deep_count));
         t->inside = first->inside;
     }
@@ -363,7 +363,7 @@ uir_status uir_contraction_copy_factor(steps *t, uint32_t which, const steps *ro
     uint32_t iters[UIR_LOOP_MAX_ITERS], count = 0;
     axis_search search = {t, 0};
     const char *space = uir_lower_space(p->device, roles[which]);
-    if (!space) return uir_contraction_refuse(&p->c, "the device has no space for what a tile keeps on the chip");
+    if (!space) return uir_contraction_refuse(&p->c, "the device has no on-chip space for a tile");
     find_axes(&search, p->raw[which]);
     for (uint32_t a = 0; a < p->c.axis_count; a++) /* what moves there, though it is not tiled */
         if ((search.axes >> a & 1) && a != p->sides[operand_sides[which][0]].axis &&
@@ -391,7 +391,7 @@ static uir_status cross_output(steps *t, uir_contraction_block *b, uir_contracti
     const uir_loop_access *target = &STATEMENT(t->f, block->first_child)->targets[0];
     uint32_t rank = t->f->tensors.data[target->tensor].rank;
     const char *space = uir_lower_space(t->p->device, UIR_SPACE_SCRATCH);
-    if (!space) return uir_contraction_refuse(&t->p->c, "the device has no space for what a tile keeps on the chip");
+    if (!space) return uir_contraction_refuse(&t->p->c, "the device has no on-chip space for a tile");
     for (uint32_t d = 0; d < rank; d++) {
         out_copy->axes[d] = NONE;
         for (uint32_t i = 0; i < block->iter_count; i++)
@@ -442,7 +442,7 @@ static uint32_t dim_along(const steps *t, const uir_contraction_block *b, const 
 }
 
 uir_status uir_contraction_keep_alive(steps *t, uint32_t tensor, const char *space) {
-    if (!space) return uir_contraction_refuse(&t->p->c, "the device has no space for what a tile keeps on the chip");
+    if (!space) return uir_contraction_refuse(&t->p->c, "the device has no on-chip space for a tile");
     const char *now = t->f->tensors.data[tensor].space;
     if (!now || strcmp(now, space)) UIR_TRY(uir_schedule_set_scope(t->s, tensor, space));
     uir_schedule_mode mode = uir_schedule_set_mode(t->s, UIR_SCHEDULE_QUIET); /* nothing may be smaller */
@@ -573,7 +573,7 @@ uir_status uir_contraction_tile(uir_contraction_steps *products, uint32_t count)
     levels shared = {.count = 0};
     for (uint32_t i = 0; i < count; i++)
         if (!products[i].p->c.after_count)
-            return uir_contraction_refuse(&products[i].p->c, "a product's sums are not stored by themselves");
+            return uir_contraction_refuse(&products[i].p->c, "no epilogue stores the accumulator of a product");
     UIR_TRY(find_levels(products, count, products->leader, &shared));
     for (uint32_t i = 0; i < shared.count; i++) products->parallel += !shared.data[i].serial;
     for (uint32_t i = 0; i < count; i++) {

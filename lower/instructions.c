@@ -104,7 +104,7 @@ const uir_islice *uir_kernel_slice(uir_kernel *k, const uir_loop_access *access,
         coordinates[d] = uir_kernel_substitute(k, access->indices[p->dims[d]]);
         if (k->status != UIR_STATUS_OK) return &none;
         if (!uir_kernel_split_lanes(k, coordinates[d], &dims[d].base, coefficients)) {
-            uir_kernel_refuse(k, "an index of '%s' is not linear in what is vectorised",
+            uir_kernel_refuse(k, "an index of '%s' is not linear in the vectorised loops",
                               k->f->tensors.data[access->tensor].name);
             return &none;
         }
@@ -516,7 +516,7 @@ uint32_t uir_kernel_call(uir_kernel *k, uir_op op, uir_dtype result, const uint3
         bool fits = expansion_rows[i].of == OF_ANY || (expansion_rows[i].of == OF_FLOATS) == uir_dtype_is_float(dtype);
         if (expansion_rows[i].op == op && fits) return expand_row(k, expansion_rows[i].text, args, count);
     }
-    uir_kernel_refuse(k, "there is no instruction for %s of %s", uir_op_get_row(op)->name, uir_dtype_name(dtype));
+    uir_kernel_refuse(k, "no instruction for %s of %s", uir_op_get_row(op)->name, uir_dtype_name(dtype));
     return 0;
 }
 
@@ -536,7 +536,7 @@ static uint32_t index_value(uir_kernel *k, uir_dim index) {
     index = uir_kernel_substitute(k, index);
     if (k->status != UIR_STATUS_OK) return 0;
     if (!uir_kernel_split_lanes(k, index, &base, coefficients)) {
-        uir_kernel_refuse(k, "an index used as a number is not linear in what is vectorised");
+        uir_kernel_refuse(k, "an index used as a number is not linear in the vectorised loops");
         return 0;
     }
     uint32_t sum = UIR_LOWER_NONE;

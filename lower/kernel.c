@@ -29,8 +29,8 @@ void uir_kernel_fail(uir_kernel *k, uir_status status) {
 /* What the builder answers: a kernel that is too large is refused. */
 static void built(uir_kernel *k, uir_status status) {
     if (status == UIR_STATUS_LIMIT)
-        uir_kernel_refuse(k, "its kernel has more than %d items, or blocks more than %d deep", UIR_IGRAPH_MAX_ITEMS,
-                          UIR_IGRAPH_MAX_DEPTH);
+        uir_kernel_refuse(k, "the kernel has more than %d items, or blocks nested more than %d deep",
+                          UIR_IGRAPH_MAX_ITEMS, UIR_IGRAPH_MAX_DEPTH);
     else
         uir_kernel_fail(k, status);
 }
@@ -255,7 +255,7 @@ static void clip(uir_kernel *k, uir_condition c) {
         lane = l;
     }
     if (!good || lanes != 1) {
-        uir_kernel_refuse(k, "a condition on what is vectorised is no bound");
+        uir_kernel_refuse(k, "a condition on a vectorised loop is not a bound");
         return;
     }
     uir_kernel_lane *at = &k->lanes[lane];
@@ -354,7 +354,7 @@ static void store_all(uir_kernel *k, const uir_loop_statement *s, const uint32_t
         uir_dtype dtype = k->f->tensors.data[s->targets[t].tensor].dtype;
         if (k->status != UIR_STATUS_OK) return;
         if (k->values.data[values[t]].lanes & ~lanes) {
-            uir_kernel_refuse(k, "several elements are stored to one place");
+            uir_kernel_refuse(k, "several elements are stored to one address");
             return;
         }
         uir_kernel_store(k, target, lanes, dtype, values[t]);
@@ -386,7 +386,7 @@ static void multiply_and_add(uir_kernel *k, const uir_loop_statement *s) {
     uint32_t lanes, operands[3];
     const uir_islice *target = uir_kernel_slice(k, &s->targets[0], false, 0, &lanes);
     if (k->status == UIR_STATUS_OK && lanes != (1u << k->lane_count) - 1)
-        uir_kernel_refuse(k, "sums of a block used as fma are elements apart");
+        uir_kernel_refuse(k, "a block used as fma requires a sum of its own for each element");
     if (k->status != UIR_STATUS_OK) return;
     for (uint32_t i = 0; i < 2; i++) operands[i] = uir_kernel_expression(k, product->arguments[i]);
     operands[2] = uir_kernel_slice_value(k, product->dtype, lanes, target);
@@ -426,7 +426,7 @@ static void emit_statement(uir_kernel *k, const uir_loop_statement *block, const
         if (lanes != (1u << k->lane_count) - 1 && op != UIR_OP_NONE)
             reduce_lanes(k, s, op, values[0], lanes, fresh);
         else if (lanes != (1u << k->lane_count) - 1)
-            uir_kernel_refuse(k, "the machine has no reduction that is %s", m->name);
+            uir_kernel_refuse(k, "the device has no reduction for monoid %s", m->name);
         else
             step_monoid(k, s, s->kind == UIR_LOOP_STATEMENT_UPDATE ? m->update : m->combine, values, s->value_count);
     }
@@ -442,7 +442,7 @@ static void read_iters(uir_kernel *k, const uir_loop_statement *s) {
         const uir_islice *slice = uir_kernel_slice(k, iter->from, false, 0, &lanes);
         if (k->status != UIR_STATUS_OK) return;
         if (lanes) {
-            uir_kernel_refuse(k, "what is vectorised reads its position from data");
+            uir_kernel_refuse(k, "the position of a vectorised access is read from data");
             return;
         }
         uir_dim limit = uir_kernel_substitute(k, iter->extent);
@@ -589,7 +589,7 @@ static void emit_loop(uir_kernel *k, const uir_loop_statement *s) {
     uir_dim extent = uir_kernel_substitute(k, s->extent), least = uir_kernel_substitute(k, s->min);
     uint32_t mark = k->given.count;
     int64_t times;
-    if (k->lane_count) uir_kernel_refuse(k, "a loop stands in a vectorised one");
+    if (k->lane_count) uir_kernel_refuse(k, "a loop is inside a vectorised loop");
     if (k->status != UIR_STATUS_OK) return;
     bool counted = uir_dim_is_const(k->dims, extent, &times);
     if (counted && (times == 1 || (s->loop_kind == UIR_LOOP_UNROLLED && times <= MOST_UNROLLED))) {

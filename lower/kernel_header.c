@@ -77,7 +77,7 @@ void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     p->space = t->space ? uir_device_find_space(k->device, t->space, strlen(t->space))
                         : uir_device_find_role(k->device, UIR_SPACE_MEMORY);
     if (p->space < 0)
-        uir_kernel_refuse(k, "%s has no space called %s", k->device->name, t->space ? t->space : "memory");
+        uir_kernel_refuse(k, "device %s has no space '%s'", k->device->name, t->space ? t->space : "memory");
     p->on_chip = p->space >= 0 && k->device->spaces[p->space].scope != UIR_SCOPE_DEVICE;
     for (uint32_t d = 0; d < t->rank; d++) p->extents[d] = uir_kernel_substitute(k, t->extents[d]);
     if (k->status != UIR_STATUS_OK) return;
@@ -167,14 +167,14 @@ static uir_dim count_bytes(uir_kernel *k, uint32_t space) {
         if (p->instances > 1) place = uir_dim_mul(k->dims, place, uir_dim_const(k->dims, p->instances));
         bytes = uir_dim_add(k->dims, bytes, place);
     }
-    if (!bytes.id) uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
+    if (!bytes.id) uir_kernel_refuse(k, "the size of the tensors on the chip overflows 64 bits");
     return bytes;
 }
 
 static void share_places(uir_kernel *k) {
     uir_status status = uir_igraph_share_places(k->graph);
     if (status == UIR_STATUS_INVALID_ARGUMENT)
-        uir_kernel_refuse(k, "what it keeps on the chip overflows 64 bits");
+        uir_kernel_refuse(k, "the size of the tensors on the chip overflows 64 bits");
     else
         uir_kernel_fail(k, status);
 }
@@ -207,7 +207,7 @@ static void require_capacity(uir_kernel *k, uint32_t index_of_space) {
     uir_dim_bounds(k->dims, bytes, &least, &most);
     least = least_bytes(k, bytes);
     if (least > 0 && (uint64_t)least > space->capacity)
-        uir_kernel_refuse(k, "what it keeps on the chip takes at least %lld bytes, there are %llu", (long long)least,
+        uir_kernel_refuse(k, "the tensors on the chip need at least %lld bytes; %llu are available", (long long)least,
                           (unsigned long long)space->capacity);
     if ((uint64_t)most <= space->capacity || k->status != UIR_STATUS_OK) return;
     uint32_t index;
@@ -268,7 +268,7 @@ static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint
                   (across || !(wanted & UIR_LEGAL_TRANSPOSES)) && (!mixed || !(wanted & UIR_LEGAL_SAME_SPACE));
     }
     if (!allowed)
-        uir_kernel_refuse(k, "no %s unit of %s does %s.%s on operands that lie as these do",
+        uir_kernel_refuse(k, "no %s unit of %s executes %s.%s on operands of these layouts",
                           k->device->unit_kinds[unit_kind], k->device->name, uir_iop_get_row(instruction->code)->name,
                           uir_dtype_name(instruction->dtype));
 }

@@ -507,7 +507,7 @@ static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, const shape *s) {
     }
     snprintf(name, sizeof name, "%s%u", s->single ? "r" : "v", k->memories.count);
     uir_kernel_memory made = {.dtype = dtype, .rank = s->rank, .space = space, .taken = true};
-    if (made.space < 0) uir_kernel_refuse(k, "%s has no space for what is computed on the way", k->device->name);
+    if (made.space < 0) uir_kernel_refuse(k, "device %s has no space for intermediate values", k->device->name);
     made.name = uir_arena_copy_string(k->arena, name, strlen(name));
     if (!made.name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     memcpy(made.extents, s->extents, sizeof made.extents);

@@ -224,7 +224,7 @@ static void pose(product *p) {
     if (scratch >= 0) q->room[scratch] /= 2; /* other phases keep what they have there */
 }
 
-/* What the record of parameters says. */
+/* The choice that the tuning record gives. */
 static uir_status take_given(product *p, const uir_parameters *given) {
     const char *why = NULL;
     const uir_parameter_tile *tile = &given->tiles[0];
@@ -233,15 +233,15 @@ static uir_status take_given(product *p, const uir_parameters *given) {
         .stationary = given->stationary, .tiles = {tile->rows, tile->columns, given->depth}, .held = (int)given->held};
     int factor = c->stationary == UIR_STATIONARY_LEFT ? 0 : c->stationary == UIR_STATIONARY_RIGHT ? 1 : -1;
     if (!given->has_stationary || given->tile_count != 1 || !given->depth || !tile->columns)
-        why = "it says what is stationary, a depth and one tile of rows and columns";
+        why = "`stationary`, `depth` and one `tile` of rows x columns are required";
     for (uint32_t i = 0; !why && i < SIDES; i++)
-        if (c->tiles[i] % p->problem.blocks[i]) why = "its tile is not of whole blocks";
+        if (c->tiles[i] % p->problem.blocks[i]) why = "the tile is not a multiple of the block";
     if (!why && factor >= 0 && (!p->problem.may_stay[factor] || c->held > p->problem.ways[factor].count))
-        why = "that factor cannot stay so";
-    if (!why && !uir_product_fits(&p->problem, c)) why = "its tiles do not fit on the chip";
+        why = "the operand cannot be stationary, or not in so many spaces";
+    if (!why && !uir_product_fits(&p->problem, c)) why = "the tiles do not fit on the chip";
     if (!why) return UIR_STATUS_OK;
-    return uir_error(p->t->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "@%s: its record of parameters: %s",
-                     p->t->f->name, why);
+    return uir_error(p->t->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "@%s: tuning record: %s", p->t->f->name,
+                     why);
 }
 
 static void say_chosen(const product *p, uir_parameters *out) {
@@ -480,8 +480,8 @@ static uir_status place_sums(product *p) {
 }
 
 /* ---- what lies on the chip ---- */
-/* Whose blocks a tile of the way lies in: its space's; where that has none, those of the space that a move which
- * changes no order brings it to, or from. */
+/* The space whose block format the tile uses: its own, else that of the next (or previous) space reached by a move that
+ * keeps element order. */
 static const uir_space *format_of(const product *p, uint32_t which, int place) {
     const uir_device *d = p->t->device;
     const uir_tile_way *w = &p->problem.ways[which];

@@ -43,7 +43,7 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
 
 /* The tactics that fit: contractions have their own (lower/contraction.h), all else aligns, tiles, inlines, reduces in
  * two steps, computes at and binds. Appends the variants, each a changed copy of the function. `choice` (may be NULL):
- * the record of parameters that is given and the one that is chosen. INVALID_ARGUMENT, with a message, when that which
+ * the tuning record that is given and the one that is chosen. INVALID_ARGUMENT, with a message, when that which
  * is given does not fit the function and the device. `steps` (may be NULL) gets what was done, in words: the traces of
  * the variants that have one, else what their tactic says. */
 uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,

@@ -1,4 +1,4 @@
-/* The text of a record of parameters. */
+/* The text of a tuning record. */
 #include "lower/parameters.h"
 
 #include "ir/device.h"
@@ -12,7 +12,7 @@ static uir_status read_size(uir_tokenizer *tokens, int64_t most, const char *wha
     uir_token at = tokens->current;
     UIR_TRY(uir_tokenizer_expect_integer(tokens, out));
     if (*out >= 1 && *out <= most) return UIR_STATUS_OK;
-    return uir_tokenizer_error_at(tokens, &at, "%s of a record is 1 to %lld", what, (long long)most);
+    return uir_tokenizer_error_at(tokens, &at, "%s must be 1 to %lld", what, (long long)most);
 }
 
 static uir_status read_tile(uir_tokenizer *tokens, uir_parameters *p) {
@@ -20,10 +20,10 @@ static uir_status read_tile(uir_tokenizer *tokens, uir_parameters *p) {
     if (p->tile_count == UIR_PARAMETERS_MAX_TILES)
         return uir_tokenizer_error_at(tokens, &tokens->previous, "a record has at most %d tiles",
                                       UIR_PARAMETERS_MAX_TILES);
-    UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "a tile's number of rows", &tile.rows));
+    UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "the number of rows of a tile", &tile.rows));
     if (uir_tokenizer_accept(tokens, "x"))
-        UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "a tile's number of columns", &tile.columns));
-    if (uir_tokenizer_accept(tokens, "cost")) UIR_TRY(read_size(tokens, INT64_MAX, "a cost", &tile.cost));
+        UIR_TRY(read_size(tokens, UIR_PARAMETERS_MAX_SIZE, "the number of columns of a tile", &tile.columns));
+    if (uir_tokenizer_accept(tokens, "cost")) UIR_TRY(read_size(tokens, INT64_MAX, "the cost of a tile", &tile.cost));
     p->tiles[p->tile_count++] = tile;
     return UIR_STATUS_OK;
 }
@@ -34,9 +34,9 @@ static uir_status read_stationary(uir_tokenizer *tokens, uir_parameters *p) {
         if (!uir_tokenizer_accept(tokens, uir_stationary_name((uir_stationary)i))) continue;
         p->stationary = (uir_stationary)i;
         if (i == UIR_STATIONARY_SUMS) return UIR_STATUS_OK;
-        return read_size(tokens, UIR_DEVICE_MAX_SPACES, "the number of spaces in which a factor stays", &p->held);
+        return read_size(tokens, UIR_DEVICE_MAX_SPACES, "the number of spaces of a stationary operand", &p->held);
     }
-    return uir_tokenizer_error(tokens, "expected what is stationary: sums, left or right");
+    return uir_tokenizer_error(tokens, "expected sums, left or right");
 }
 
 uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out) {

@@ -1,4 +1,4 @@
-/* A kernel's record of parameters: what its tactic may decide in more than one way without the results changing by a
+/* A kernel's tuning record: what its tactic may decide in more than one way without the results changing by a
  * bit. What changes the order of sums (a chunk of keys, a split of the summed axis) is none of them: it follows from
  * sizes and the description.
  *

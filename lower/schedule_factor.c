@@ -76,11 +76,11 @@ static uir_status find_quotient(factoring *f) {
                       is_same(s, EXPRESSION(s, condition)->arguments[0], e->arguments[2]);
         if (f->replaces) value = e->arguments[2];
     }
-    if (!is_call(s, value, UIR_OP_DIV)) return uir_step_refuse(s, "%s stores no quotient", name);
+    if (!is_call(s, value, UIR_OP_DIV)) return uir_step_refuse(s, "%s does not store a quotient", name);
     f->dividend = EXPRESSION(s, value)->arguments[0];
     f->divisor = EXPRESSION(s, value)->arguments[1];
     if (f->replaces && !is_sum_of_powers(f))
-        return uir_step_refuse(s, "where a quotient of %s is NaN, others of its row need not be", name);
+        return uir_step_refuse(s, "a NaN quotient of %s does not make its row NaN", name);
     return UIR_STATUS_OK;
 }
 
@@ -92,12 +92,12 @@ static uir_status check_divisor(factoring *f, uint32_t id) {
     uint32_t root = f->block;
     while (uir_schedule_parent(s, root) != NONE) root = uir_schedule_parent(s, root);
     if (e->kind == UIR_LOOP_INDEX)
-        return uir_step_refuse(s, "what %s divides by counts", UIR_SCHEDULE_AT(s, f->writer)->name);
+        return uir_step_refuse(s, "the divisor of %s is an index", UIR_SCHEDULE_AT(s, f->writer)->name);
     for (uint32_t d = 0; e->kind == UIR_LOOP_LOAD && d < UIR_SCHEDULE_TENSOR(s, e->load.tensor)->rank; d++) {
         uir_dim index = uir_substitute(s, &f->values, e->load.indices[d]);
         for (uint32_t i = 0; i < b->iter_count; i++)
             if (b->iters[i].reduce && uir_dim_uses(s, index, b->iters[i].symbol))
-                return uir_step_refuse(s, "what %s divides by depends on %s, which %s sums over",
+                return uir_step_refuse(s, "the divisor of %s depends on %s, a reduction axis of %s",
                                        UIR_SCHEDULE_AT(s, f->writer)->name, b->iters[i].name, b->name);
     }
     if (e->kind == UIR_LOOP_LOAD) {
@@ -123,12 +123,12 @@ static uir_status find_factor(factoring *f) {
     bool sums = product != NONE && is_call(s, product, UIR_OP_MUL);
     const uir_loop_monoid *m = sums ? &s->function->monoids.data[st->monoid] : NULL;
     if (!sums || m->state_count != 1 || !is_call(s, m->update[0], UIR_OP_ADD))
-        return uir_step_refuse(s, "%s is no sum of products", b->name);
+        return uir_step_refuse(s, "%s is not a sum of products", b->name);
     if (!s->full.data[f->block]) return uir_step_refuse(s, "%s does not run over its whole iteration space", b->name);
     f->sums = st->targets[0].tensor;
     if (UIR_SCHEDULE_TENSOR(s, f->sums)->role != UIR_LOOP_ROLE_TEMP ||
         !uir_access_is_plain(s, b, &st->targets[0], iters))
-        return uir_step_refuse(s, "the sums of %s are a result themselves", b->name);
+        return uir_step_refuse(s, "the accumulator of %s is itself a result", b->name);
     f->writer = NONE;
     for (uint32_t k = 0; k < 2 && f->writer == NONE; k++) {
         const uir_loop_expression *load = EXPRESSION(s, EXPRESSION(s, product)->arguments[k]);
@@ -140,7 +140,7 @@ static uir_status find_factor(factoring *f) {
         f->writer = only_writer(s, load->load.tensor, UIR_LOOP_STATEMENT_STORE);
         f->factor = EXPRESSION(s, product)->arguments[k];
     }
-    if (f->writer == NONE) return uir_step_refuse(s, "no factor of %s is stored for it alone", b->name);
+    if (f->writer == NONE) return uir_step_refuse(s, "no operand of %s is stored for it only", b->name);
     const uir_loop_statement *w = UIR_SCHEDULE_AT(s, f->writer);
     const uir_loop_access *target = &UIR_SCHEDULE_AT(s, uir_block_only_statement(s, f->writer))->targets[0];
     uint32_t rank = UIR_SCHEDULE_TENSOR(s, target->tensor)->rank;
@@ -254,7 +254,7 @@ static uir_status factor_out(factoring *f, uint32_t *out_tensor, uint32_t *out_b
     uir_schedule *s = f->s;
     char base[160];
     if (!uir_tree_reachable(s, f->block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", f->block);
+        return uir_step_refuse(s, "statement %u is not a block", f->block);
     f->statement = uir_block_only_statement(s, f->block);
     UIR_TRY(find_factor(f));
     uint32_t count = uir_schedule_readers(s, f->sums, NULL, 0), *readers;

@@ -31,7 +31,7 @@ static uir_status find_value(uir_schedule *s, uint32_t block, uint32_t *out_stat
         return UIR_STATUS_OK;
     }
     if (st->kind != UIR_LOOP_STATEMENT_FINISH || st->target_count != 1)
-        return uir_step_refuse(s, "%s is a reduction's %s", name, uir_loop_statement_get_row(st->kind)->word);
+        return uir_step_refuse(s, "%s is the %s of a reduction", name, uir_loop_statement_get_row(st->kind)->word);
     return apply_parameters(s, s->function->monoids.data[st->monoid].finish[0], st->values, out_value);
 }
 
@@ -136,7 +136,7 @@ static uir_status take_data(replacement *r, uir_substitution *values) {
         }
         if (same == c->iter_count) {
             if (c->iter_count == UIR_LOOP_MAX_ITERS)
-                return uir_step_refuse(s, "%s has no room for more variables", c->name);
+                return uir_step_refuse(s, "%s cannot have more variables", c->name);
             uir_symbol_facts facts = {0, UIR_DIM_UNBOUNDED, 1, iter.extent};
             uir_symbol before = iter.symbol;
             char name[160];
@@ -212,7 +212,7 @@ static uir_status replace_loads(replacement *r, uint32_t id, uint32_t *out_id) {
         for (uint32_t d = 0; c->iters[i].data && d < UIR_SCHEDULE_TENSOR(s, r->tensor)->rank; d++)
             has_data |= !inside && uir_dim_uses(s, e.load.indices[d], c->iters[i].symbol);
     if (!inside && has_data)
-        return uir_step_refuse(s, "%s may read %s outside, at an index that is read from data", c->name,
+        return uir_step_refuse(s, "%s may read %s out of bounds, at an index that is read from data", c->name,
                                UIR_SCHEDULE_TENSOR(s, r->tensor)->name);
     for (uint32_t d = 0; d < UIR_SCHEDULE_TENSOR(s, r->tensor)->rank; d++)
         if (r->iters[d] != UIR_LOOP_NONE)
@@ -240,7 +240,7 @@ static uir_status replace_in_block(replacement *r, uint32_t block) {
         }
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->target_count; i++)
             if (UIR_SCHEDULE_AT(s, id)->targets[i].tensor == r->tensor)
-                return uir_step_refuse(s, "%s writes %s too", UIR_SCHEDULE_AT(s, block)->name,
+                return uir_step_refuse(s, "%s also writes %s", UIR_SCHEDULE_AT(s, block)->name,
                                        UIR_SCHEDULE_TENSOR(s, r->tensor)->name);
     }
     return UIR_STATUS_OK;
@@ -308,7 +308,7 @@ static uir_status inline_block(uir_schedule *s, uint32_t block) {
     uint32_t statement, count, *readers;
     bool *reads;
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+        return uir_step_refuse(s, "statement %u is not a block", block);
     const char *name = UIR_SCHEDULE_AT(s, block)->name;
     replacement r = {.s = s, .producer = block};
     UIR_TRY(find_value(s, block, &statement, &r.value));
@@ -317,13 +317,13 @@ static uir_status inline_block(uir_schedule *s, uint32_t block) {
     r.tensor = target->tensor;
     const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, r.tensor);
     if (t->role != UIR_LOOP_ROLE_TEMP)
-        return uir_step_refuse(s, "%s writes %s, which is wanted outside", name, t->name);
+        return uir_step_refuse(s, "%s writes %s, which is needed outside the kernel", name, t->name);
     if (!s->full.data[block]) return uir_step_refuse(s, "%s does not run over its whole iteration space", name);
     uint32_t bound = 0, found;
     if (!find_iters(s, b, target, r.iters, &found))
         return uir_step_refuse(s, "%s does not store %s at its iteration variables, one per dim", name, t->name);
     for (uint32_t i = 0; i < b->iter_count; i++) bound += !b->iters[i].data;
-    if (bound != found) return uir_step_refuse(s, "%s has iteration variables that are no index of %s", name, t->name);
+    if (bound != found) return uir_step_refuse(s, "%s has iteration variables that do not index %s", name, t->name);
     if (uir_schedule_writers(s, r.tensor, NULL, 0) != 1) return uir_step_refuse(s, "%s has other writers", t->name);
     count = uir_schedule_readers(s, r.tensor, NULL, 0);
     UIR_TRY_ALLOCATE(readers, uir_arena_allocate_array(&s->scratch, count + 1, sizeof *readers));
@@ -353,7 +353,7 @@ static uir_status find_epilogue_read(uir_schedule *s, uint32_t id, uint32_t tens
     uir_loop_expression e = s->function->expressions.data[id];
     if (e.kind == UIR_LOOP_LOAD && e.load.tensor == tensor) {
         if (e.has_fill)
-            return uir_step_refuse(s, "the epilogue may read outside %s", UIR_SCHEDULE_TENSOR(s, tensor)->name);
+            return uir_step_refuse(s, "the epilogue may read %s out of bounds", UIR_SCHEDULE_TENSOR(s, tensor)->name);
         for (uint32_t d = 0; *found && d < UIR_SCHEDULE_TENSOR(s, tensor)->rank; d++)
             if (!uir_dim_equal(access->indices[d], e.load.indices[d]))
                 return uir_step_refuse(s, "the epilogue reads several elements of %s",
@@ -391,7 +391,7 @@ static uir_status check_bijection(uir_schedule *s, uint32_t block, const uir_loo
         return uir_step_refuse(s, "%s does not read %s at its iteration variables, one per dim", c->name, t->name);
     for (uint32_t d = 0; d < t->rank; d++)
         if (uir_dim_compare(s->function->dims, c->iters[iters[d]].extent, UIR_RELATION_EQ, t->extents[d]) != UIR_TRUE)
-            return uir_step_refuse(s, "%s reads a part of %s", c->name, t->name);
+            return uir_step_refuse(s, "%s reads only a part of %s", c->name, t->name);
     return UIR_STATUS_OK;
 }
 
@@ -402,16 +402,16 @@ static uir_status reverse_inline(uir_schedule *s, uint32_t block) {
     uir_loop_access read = {0};
     bool found = false, *reads;
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+        return uir_step_refuse(s, "statement %u is not a block", block);
     const char *name = UIR_SCHEDULE_AT(s, block)->name;
     replacement r = {.s = s, .literal = true, .consumer = block};
     UIR_TRY(find_value(s, block, &statement, &value));
     if (!s->full.data[block]) return uir_step_refuse(s, "%s does not run over its whole iteration space", name);
     r.tensor = find_epilogue_tensor(s, block, &producer);
     if (r.tensor == UIR_LOOP_NONE)
-        return uir_step_refuse(s, "%s reads no tensor that one store makes for it alone", name);
+        return uir_step_refuse(s, "%s does not read a tensor that one store writes for it only", name);
     UIR_TRY(find_epilogue_read(s, value, r.tensor, &read, &found));
-    if (!found) return uir_step_refuse(s, "%s reads %s for an index", name, UIR_SCHEDULE_TENSOR(s, r.tensor)->name);
+    if (!found) return uir_step_refuse(s, "%s reads %s as an index", name, UIR_SCHEDULE_TENSOR(s, r.tensor)->name);
     UIR_TRY(check_bijection(s, block, &read, iters));
     uir_loop_access target = UIR_SCHEDULE_AT(s, statement)->targets[0];
     if (uir_schedule_writers(s, target.tensor, NULL, 0) != 1)

@@ -26,7 +26,8 @@ static uir_status arrange_expression(const arrangement *a, uint32_t id, uint32_t
     uir_loop_expression e = f->expressions.data[id];
     bool changed = e.kind == UIR_LOOP_LOAD && e.load.tensor == a->tensor;
     if (changed) {
-        if (e.has_fill) return uir_step_refuse(a->s, "%s is read outside", UIR_SCHEDULE_TENSOR(a->s, a->tensor)->name);
+        if (e.has_fill)
+            return uir_step_refuse(a->s, "%s is read out of bounds", UIR_SCHEDULE_TENSOR(a->s, a->tensor)->name);
         arrange_access(a, &e.load);
     }
     for (uint32_t i = 0; e.kind == UIR_LOOP_CALL && i < e.argument_count; i++) {
@@ -66,7 +67,7 @@ static uir_status check_dims(uir_schedule *s, const uir_loop_tensor *t, const ui
     for (uint32_t i = 0; i < count; i++) {
         if (dims[i] == UIR_LOOP_NONE) continue;
         if (dims[i] >= t->rank || used[dims[i]])
-            return uir_step_refuse(s, "%s has %u dims, and each is named once", t->name, t->rank);
+            return uir_step_refuse(s, "%s has %u dims; name each once", t->name, t->rank);
         used[dims[i]] = true;
     }
     for (uint32_t d = 0; d < t->rank; d++)
@@ -79,10 +80,10 @@ static uir_status arrange(uir_schedule *s, uint32_t tensor, const uint32_t *dims
     uint32_t block_count = uir_schedule_blocks(s, UIR_LOOP_NONE, NULL, 0), *blocks;
     arrangement a = {s, tensor, dims, count};
     char list[80] = "";
-    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
+    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "unknown tensor %u", tensor);
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor), before = *t;
-    if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s is the caller's", t->name);
-    if (t->layout) return uir_step_refuse(s, "%s has a layout already", t->name);
+    if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s belongs to the caller", t->name);
+    if (t->layout) return uir_step_refuse(s, "%s already has a layout", t->name);
     UIR_TRY(check_dims(s, t, dims, count));
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, block_count + 1, sizeof *blocks));
     uir_schedule_blocks(s, UIR_LOOP_NONE, blocks, block_count);
@@ -111,19 +112,20 @@ uir_status uir_schedule_arrange(uir_schedule *schedule, uint32_t tensor, const u
 static uir_status pad(uir_schedule *s, uint32_t tensor, uint32_t dim, uir_dim extent) {
     uir_conditions given = {0};
     uir_sites sites = {0};
-    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
+    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "unknown tensor %u", tensor);
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
-    if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s is the caller's", t->name);
-    if (t->layout) return uir_step_refuse(s, "%s has a layout already", t->name);
+    if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s belongs to the caller", t->name);
+    if (t->layout) return uir_step_refuse(s, "%s already has a layout", t->name);
     if (dim >= t->rank) return uir_step_refuse(s, "%s has %u dims", t->name, t->rank);
-    if (!extent.id || !uir_dim_is_of_sizes(s, extent)) return uir_step_refuse(s, "an extent is made of sizes alone");
+    if (!extent.id || !uir_dim_is_of_sizes(s, extent))
+        return uir_step_refuse(s, "an extent must be made of sizes only");
     for (uint32_t i = 0; i < s->function->requires_.count; i++)
         UIR_TRY(uir_vector_push(&s->scratch, &given, s->function->requires_.data[i]));
     if (!uir_order_proved(s, &given, extent, UIR_RELATION_GE, t->extents[dim]))
         return uir_step_refuse(s, "%s is not proved to hold dim %u of %s", uir_step_dim_text(s, extent), dim, t->name);
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
     UIR_SITES_OF_TENSOR(&sites, tensor, i)
-    if (sites.data[i].filled) return uir_step_refuse(s, "%s is read outside", t->name);
+    if (sites.data[i].filled) return uir_step_refuse(s, "%s is read out of bounds", t->name);
     t->extents[dim] = extent;
     uir_step_say(s, "pad dim %u of %s to %s", dim, t->name, uir_step_dim_text(s, extent));
     return UIR_STATUS_OK;
@@ -148,16 +150,16 @@ static bool is_proved(void *user, uir_dim left, uir_relation relation, uir_dim r
 static uir_status set_layout(uir_schedule *s, uint32_t tensor, const uir_layout *layout) {
     uir_layout *copy;
     uir_text text;
-    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
+    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "unknown tensor %u", tensor);
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
     if (t->role != UIR_LOOP_ROLE_TEMP && !t->constant)
-        return uir_step_refuse(s, "%s lies as its caller has it", t->name);
+        return uir_step_refuse(s, "the layout of %s is the caller's", t->name);
     UIR_TRY_ALLOCATE(copy, uir_arena_copy(&s->function->arena, layout, sizeof *layout));
     if (!uir_layout_finish(copy, t->extents, t->rank, s->function->dims).id)
         return uir_step_refuse(s, "the layout of %s overflows 64 bits", t->name);
     proving p = {.schedule = s};
     if (!uir_layout_is_injective(copy, t->rank, s->function->dims, is_proved, &p))
-        return uir_step_refuse(s, "two elements of %s are not proved to lie apart", t->name);
+        return uir_step_refuse(s, "elements of %s cannot be proved to have different addresses", t->name);
     t->layout = copy;
     uir_text_init(&text, &s->allocator);
     uir_layout_print(copy, t->rank, s->function->dims, &text);

@@ -6,7 +6,7 @@
 
 static uir_status need_loop(uir_schedule *s, uint32_t loop) {
     if (uir_tree_reachable(s, loop, UIR_LOOP_STATEMENT_FOR)) return UIR_STATUS_OK;
-    return uir_step_refuse(s, "statement %u is no loop", loop);
+    return uir_step_refuse(s, "statement %u is not a loop", loop);
 }
 
 static uir_status make_name(uir_schedule *s, const char *base, const char *end, uint32_t place, const char **out) {
@@ -34,7 +34,7 @@ static uir_symbol_facts range_facts(uir_dims *dims, uir_dim min, uir_dim extent)
 static uir_status split(uir_schedule *s, uint32_t loop, uir_dim factor, uint32_t *out_inner) {
     uir_dims *dims = s->function->dims;
     UIR_TRY(need_loop(s, loop));
-    if (!factor.id || !uir_dim_is_of_sizes(s, factor)) return uir_step_refuse(s, "a factor is made of sizes alone");
+    if (!factor.id || !uir_dim_is_of_sizes(s, factor)) return uir_step_refuse(s, "a factor must be made of sizes only");
     uir_conditions given = {0};
     UIR_TRY(uir_order_given(s, loop, &given));
     if (!uir_order_proved(s, &given, factor, UIR_RELATION_GE, uir_dim_const(dims, 1)))
@@ -84,7 +84,8 @@ static uir_status extend(uir_schedule *s, uint32_t loop, uir_dim extent) {
     uir_dims *dims = s->function->dims;
     uir_conditions given = {0};
     UIR_TRY(need_loop(s, loop));
-    if (!extent.id || !uir_dim_is_of_sizes(s, extent)) return uir_step_refuse(s, "an extent is made of sizes alone");
+    if (!extent.id || !uir_dim_is_of_sizes(s, extent))
+        return uir_step_refuse(s, "an extent must be made of sizes only");
     UIR_TRY(uir_order_given(s, loop, &given));
     uir_loop_statement old = *UIR_SCHEDULE_AT(s, loop);
     if (!uir_order_proved(s, &given, extent, UIR_RELATION_GE, old.extent))
@@ -148,11 +149,11 @@ static uir_status fuse(uir_schedule *s, uint32_t outer, uint32_t inner) {
     UIR_TRY(need_loop(s, inner));
     uir_loop_statement o = *UIR_SCHEDULE_AT(s, outer), i = *UIR_SCHEDULE_AT(s, inner);
     if (o.first_child != inner || i.next != UIR_LOOP_NONE)
-        return uir_step_refuse(s, "%s is not all that stands in %s", i.name, o.name);
+        return uir_step_refuse(s, "%s is not the only statement in %s", i.name, o.name);
     if (o.loop_kind != i.loop_kind || o.loop_kind == UIR_LOOP_BOUND)
         return uir_step_refuse(s, "%s and %s are of different kinds", o.name, i.name);
     if (uir_schedule_is_reduce(s, outer) != uir_schedule_is_reduce(s, inner))
-        return uir_step_refuse(s, "one of %s and %s is of a reduction", o.name, i.name);
+        return uir_step_refuse(s, "only one of %s and %s is a reduction loop", o.name, i.name);
     if (uir_dim_uses(s, i.min, o.symbol) || uir_dim_uses(s, i.extent, o.symbol))
         return uir_step_refuse(s, "the range of %s depends on %s", i.name, o.name);
     char base[200];
@@ -247,7 +248,7 @@ static uir_status find_nest(uir_schedule *s, const uint32_t *loops, uint32_t cou
     for (uint32_t at = top;; at = UIR_SCHEDULE_AT(s, at)->first_child) {
         if (out->count == UIR_SCHEDULE_MAX_DEPTH || !uir_tree_reachable(s, at, UIR_LOOP_STATEMENT_FOR) ||
             (at != top && UIR_SCHEDULE_AT(s, at)->next != UIR_LOOP_NONE))
-            return uir_step_refuse(s, "the loops do not stand in one another with nothing beside them");
+            return uir_step_refuse(s, "the loops are not perfectly nested");
         out->before[out->count++] = at;
         found += is_listed(loops, count, at);
         if (found == count) break;
@@ -310,7 +311,7 @@ static uir_status check_conflict(uir_schedule *s, const uir_sites *sites, const 
 static uir_status reorder(uir_schedule *s, const uint32_t *loops, uint32_t count) {
     nest n = {.count = 0};
     uir_sites sites = {0};
-    if (count < 2) return uir_step_refuse(s, "one loop has no order");
+    if (count < 2) return uir_step_refuse(s, "reorder requires two loops or more");
     UIR_TRY(find_nest(s, loops, count, &n));
     UIR_TRY(check_ranges(s, &n));
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
@@ -375,7 +376,7 @@ static uir_status merge(uir_schedule *s, uint32_t a, uint32_t b, bool into) {
     uir_loop_statement *first = UIR_SCHEDULE_AT(s, a), *second = UIR_SCHEDULE_AT(s, b);
     const char *first_text = uir_step_loop_text(s, a), *second_text = uir_step_loop_text(s, b);
     if (a == b || uir_schedule_parent(s, a) != uir_schedule_parent(s, b) || s->places.data[a] > s->places.data[b])
-        return uir_step_refuse(s, "%s does not stand before %s in one list", first_text, second_text);
+        return uir_step_refuse(s, "%s is not before %s in one list", first_text, second_text);
     uir_conditions given = {0};
     UIR_TRY(uir_order_given(s, a, &given));
     if (!uir_order_proved(s, &given, first->min, UIR_RELATION_EQ, second->min) ||
@@ -497,7 +498,7 @@ uir_status uir_loops_check_marked(uir_schedule *s, uint32_t tensor) {
 static uir_status set_kind(uir_schedule *s, uint32_t loop, uir_loop_kind kind, const char *bound_to) {
     UIR_TRY(need_loop(s, loop));
     if ((kind == UIR_LOOP_BOUND) != (bound_to != NULL))
-        return uir_step_refuse(s, "a bound loop names what it is bound to");
+        return uir_step_refuse(s, "a bound loop, and no other, requires a name to be bound to");
     if (is_marked(kind)) {
         uir_sites sites = {0};
         UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));

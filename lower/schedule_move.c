@@ -200,14 +200,14 @@ static uir_status check_targets(uir_schedule *s, uint32_t block, uint32_t statem
     for (uint32_t i = 0; i < st->target_count; i++) {
         const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, st->targets[i].tensor);
         if (t->role != UIR_LOOP_ROLE_TEMP)
-            return uir_step_refuse(s, "%s writes %s, of which every element is wanted outside", b->name, t->name);
+            return uir_step_refuse(s, "%s writes %s, whose elements are all needed outside the kernel", b->name,
+                                   t->name);
         if (!uir_access_is_plain(s, b, &st->targets[i], i ? other : iters) || t->rank != rank ||
             (i && memcmp(iters, other, rank * sizeof *iters)))
             return uir_step_refuse(s, "%s does not store %s at its iteration variables, one per dim", b->name, t->name);
     }
     for (uint32_t i = 0; i < b->iter_count; i++) spatial += !b->iters[i].reduce && !b->iters[i].data;
-    if (spatial != rank)
-        return uir_step_refuse(s, "%s has iteration variables that are no index of what it stores", b->name);
+    if (spatial != rank) return uir_step_refuse(s, "%s has iteration variables that do not index its results", b->name);
     return UIR_STATUS_OK;
 }
 
@@ -227,7 +227,7 @@ static uir_status check_reduction(uir_schedule *s, uint32_t block, const uir_loo
 static uir_status find_producer(uir_schedule *s, uint32_t block, producer *p) {
     uint32_t iters[UIR_LOOP_MAX_RANK], init_iters[UIR_LOOP_MAX_RANK];
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+        return uir_step_refuse(s, "statement %u is not a block", block);
     const char *name = UIR_SCHEDULE_AT(s, block)->name;
     *p = (producer){.block = block, .init = UIR_LOOP_NONE, .statement = uir_block_only_statement(s, block)};
     if (p->statement == UIR_LOOP_NONE) return uir_step_refuse(s, "%s has several statements", name);
@@ -250,13 +250,13 @@ static uir_status find_producer(uir_schedule *s, uint32_t block, producer *p) {
             for (uint32_t t = 0; is_init && t < st->target_count; t++)
                 is_init = UIR_SCHEDULE_AT(s, other)->targets[t].tensor == st->targets[t].tensor;
             if (!is_init)
-                return uir_step_refuse(s, "%s writes %s too", UIR_SCHEDULE_AT(s, writers[k])->name,
+                return uir_step_refuse(s, "%s also writes %s", UIR_SCHEDULE_AT(s, writers[k])->name,
                                        UIR_SCHEDULE_TENSOR(s, st->targets[i].tensor)->name);
             UIR_TRY(check_targets(s, writers[k], other, init_iters));
             p->init = writers[k];
         }
     }
-    if (reduction && p->init == UIR_LOOP_NONE) return uir_step_refuse(s, "no init of what %s updates", name);
+    if (reduction && p->init == UIR_LOOP_NONE) return uir_step_refuse(s, "no init of the tensor that %s updates", name);
     return UIR_STATUS_OK;
 }
 
@@ -283,7 +283,7 @@ static uir_status find_needed(uir_schedule *s, const producer *p, uint32_t loop,
         UIR_TRY(uir_region_join(s, site, loop, region));
     }
     if (!count)
-        return uir_step_refuse(s, "nothing under %s reads what %s computes", UIR_SCHEDULE_AT(s, loop)->name,
+        return uir_step_refuse(s, "no block under %s reads the results of %s", UIR_SCHEDULE_AT(s, loop)->name,
                                UIR_SCHEDULE_AT(s, p->block)->name);
     *out = (needs){readers, count, child_with(s, loop, readers, count, false)};
     return UIR_STATUS_OK;
@@ -323,7 +323,7 @@ static uir_status check_covered(uir_schedule *s, const producer *p, const bool *
             if (!write->write || (write->block == p->block && read->block == p->block)) continue;
             UIR_TRY(uir_region_covers(s, write, read, &covers));
             if (!covers)
-                return uir_step_refuse(s, "what %s computes there is not proved to be all that %s reads of %s",
+                return uir_step_refuse(s, "the results of %s there are not proved to be all that %s reads of %s",
                                        UIR_SCHEDULE_AT(s, write->block)->name, UIR_SCHEDULE_AT(s, read->block)->name,
                                        UIR_SCHEDULE_TENSOR(s, read->tensor)->name);
         }
@@ -340,9 +340,9 @@ static uir_status compute_at(uir_schedule *s, uint32_t block, uint32_t loop) {
     bool *own;
     UIR_TRY(find_producer(s, block, &p));
     if (!uir_tree_reachable(s, loop, UIR_LOOP_STATEMENT_FOR))
-        return uir_step_refuse(s, "statement %u is no loop", loop);
+        return uir_step_refuse(s, "statement %u is not a loop", loop);
     if (uir_tree_holds(s, loop, block) || (p.init != UIR_LOOP_NONE && uir_tree_holds(s, loop, p.init)))
-        return uir_step_refuse(s, "%s stands under %s already", UIR_SCHEDULE_AT(s, block)->name,
+        return uir_step_refuse(s, "%s is already under %s", UIR_SCHEDULE_AT(s, block)->name,
                                UIR_SCHEDULE_AT(s, loop)->name);
     const char *text = uir_step_loop_text(s, loop);
     UIR_TRY_ALLOCATE(own, uir_arena_allocate_array(&s->scratch, s->function->tensors.count + 1, sizeof *own));
@@ -444,7 +444,7 @@ static uir_status find_complete(uir_schedule *s, uint32_t block, uint32_t loop, 
 
 static uir_status check_consumer(uir_schedule *s, uint32_t block) {
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+        return uir_step_refuse(s, "statement %u is not a block", block);
     uint32_t statement = uir_block_only_statement(s, block);
     const uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
     if (statement == UIR_LOOP_NONE || (UIR_SCHEDULE_AT(s, statement)->kind != UIR_LOOP_STATEMENT_STORE &&
@@ -465,13 +465,13 @@ static uir_status reverse_compute_at(uir_schedule *s, uint32_t block, uint32_t l
     uir_dim low[UIR_LOOP_MAX_ITERS], extent[UIR_LOOP_MAX_ITERS];
     UIR_TRY(check_consumer(s, block));
     if (!uir_tree_reachable(s, loop, UIR_LOOP_STATEMENT_FOR))
-        return uir_step_refuse(s, "statement %u is no loop", loop);
+        return uir_step_refuse(s, "statement %u is not a loop", loop);
     const char *text = uir_step_loop_text(s, loop), *name = UIR_SCHEDULE_AT(s, block)->name;
-    if (uir_tree_holds(s, loop, block)) return uir_step_refuse(s, "%s stands under %s already", name, text);
+    if (uir_tree_holds(s, loop, block)) return uir_step_refuse(s, "%s is already under %s", name, text);
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
     UIR_TRY(find_complete(s, block, loop, &sites, &region, &tensor, &writer, iters));
     if (tensor == UIR_LOOP_NONE)
-        return uir_step_refuse(s, "nothing that %s reads at its own variables becomes complete under %s", name, text);
+        return uir_step_refuse(s, "no tensor that %s reads at its own variables becomes complete under %s", name, text);
     UIR_TRY_ALLOCATE(writers, uir_arena_allocate_array(&s->scratch, sites.count + 1, sizeof *writers));
     for (uint32_t i = sites.of_block[block]; i < sites.count && sites.data[i].block == block; i++)
         UIR_SITES_OF_TENSOR(&sites, sites.data[i].tensor, k)
@@ -528,8 +528,8 @@ static uir_status move_before(uir_schedule *s, uint32_t block, uint32_t before) 
     uir_orders orders = {0};
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK) ||
         !uir_tree_reachable(s, before, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u or %u is no block", block, before);
-    if (block == before) return uir_step_refuse(s, "%s is one block", UIR_SCHEDULE_AT(s, block)->name);
+        return uir_step_refuse(s, "statement %u or %u is not a block", block, before);
+    if (block == before) return uir_step_refuse(s, "%s cannot move before itself", UIR_SCHEDULE_AT(s, block)->name);
     n = uir_tree_path(s, block, path);
     m = uir_tree_path(s, before, other);
     path[n] = block;

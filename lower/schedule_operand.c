@@ -7,7 +7,7 @@
 
 static uir_status need_block(uir_schedule *s, uint32_t block) {
     if (uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK)) return UIR_STATUS_OK;
-    return uir_step_refuse(s, "statement %u is no block", block);
+    return uir_step_refuse(s, "statement %u is not a block", block);
 }
 
 /* The call whose value a block's only statement takes. */
@@ -15,10 +15,10 @@ static uir_status find_call(uir_schedule *s, uint32_t block, uint32_t *out_state
     UIR_TRY(need_block(s, block));
     *out_statement = uir_block_only_statement(s, block);
     if (*out_statement == UIR_LOOP_NONE || UIR_SCHEDULE_AT(s, *out_statement)->value_count != 1)
-        return uir_step_refuse(s, "%s does more than one thing", UIR_SCHEDULE_AT(s, block)->name);
+        return uir_step_refuse(s, "%s has more than one statement or value", UIR_SCHEDULE_AT(s, block)->name);
     *out_call = UIR_SCHEDULE_AT(s, *out_statement)->values[0];
     if (s->function->expressions.data[*out_call].kind != UIR_LOOP_CALL)
-        return uir_step_refuse(s, "%s takes no operands", UIR_SCHEDULE_AT(s, block)->name);
+        return uir_step_refuse(s, "%s has no operands", UIR_SCHEDULE_AT(s, block)->name);
     return UIR_STATUS_OK;
 }
 
@@ -112,7 +112,7 @@ static uir_status check_operand(use_search *u, uint32_t id) {
     for (uint32_t i = 0; e->kind == UIR_LOOP_CALL && i < e->argument_count; i++)
         UIR_TRY(check_operand(u, e->arguments[i]));
     if (u->strange != UIR_LOOP_NONE)
-        return uir_step_refuse(s, "what %s takes depends on %s", UIR_SCHEDULE_AT(s, u->a->block)->name,
+        return uir_step_refuse(s, "the operand of %s depends on %s", UIR_SCHEDULE_AT(s, u->a->block)->name,
                                UIR_SCHEDULE_AT(s, u->a->block)->iters[u->strange].name);
     return UIR_STATUS_OK;
 }
@@ -177,12 +177,12 @@ static uir_status check_iters(const ahead *a) {
     const uir_loop_statement *b = UIR_SCHEDULE_AT(a->s, a->block);
     if (a->under != UIR_LOOP_NONE &&
         (!uir_tree_reachable(a->s, a->under, UIR_LOOP_STATEMENT_FOR) || !uir_tree_holds(a->s, a->under, a->block)))
-        return uir_step_refuse(a->s, "%s does not stand in that loop", b->name);
+        return uir_step_refuse(a->s, "%s is not in that loop", b->name);
     for (uint32_t i = 0; i < a->iter_count; i++) {
         bool twice = false;
         for (uint32_t k = 0; k < i; k++) twice |= a->iters[k] == a->iters[i];
         if (twice || a->iters[i] >= b->iter_count || b->iters[a->iters[i]].data)
-            return uir_step_refuse(a->s, "an operand of %s is computed over variables of loops, each named once",
+            return uir_step_refuse(a->s, "an operand of %s must be computed over variables of loops, each named once",
                                    b->name);
     }
     return UIR_STATUS_OK;
@@ -198,7 +198,7 @@ static uir_status find_operand(uir_schedule *s, uint32_t block, uint32_t call, u
     if (!under_cast) return UIR_STATUS_OK;
     const uir_loop_expression *cast = &s->function->expressions.data[*out_operand];
     if (cast->kind != UIR_LOOP_CALL || cast->op != UIR_OP_CAST)
-        return uir_step_refuse(s, "operand %u of %s is no cast", which, UIR_SCHEDULE_AT(s, block)->name);
+        return uir_step_refuse(s, "operand %u of %s is not a cast", which, UIR_SCHEDULE_AT(s, block)->name);
     *out_operand = cast->arguments[0];
     return UIR_STATUS_OK;
 }
@@ -315,7 +315,7 @@ static uir_status find_keeper(const ahead *a, uint32_t tensor, uint32_t *out_blo
     uint32_t writers = uir_schedule_writers(s, tensor, out_block, 1);
     const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name;
     if (UIR_SCHEDULE_TENSOR(s, tensor)->role != UIR_LOOP_ROLE_TEMP || writers != 1)
-        return uir_step_refuse(s, "%s is no TEMP that one block stores", name);
+        return uir_step_refuse(s, "%s is not a temporary tensor that one block stores", name);
     const uir_loop_statement *keeper = UIR_SCHEDULE_AT(s, *out_block);
     uint32_t statement = uir_block_only_statement(s, *out_block);
     bool plain = statement != UIR_LOOP_NONE && UIR_SCHEDULE_AT(s, statement)->kind == UIR_LOOP_STATEMENT_STORE &&
@@ -356,7 +356,7 @@ static uir_status check_kept(const ahead *a, uint32_t keeper, uint32_t tensor) {
         UIR_SITES_OF_TENSOR(&sites, tensor, k)
         if (sites.data[k].write) UIR_TRY(uir_region_covers(s, &sites.data[k], &sites.data[i], &covered));
         if (!covered)
-            return uir_step_refuse(s, "what %s takes is not proved to be written by %s in the same iteration",
+            return uir_step_refuse(s, "the operand of %s is not proved to be written by %s in the same iteration",
                                    UIR_SCHEDULE_AT(s, a->block)->name, UIR_SCHEDULE_AT(s, keeper)->name);
     }
     return UIR_STATUS_OK;
@@ -369,13 +369,13 @@ static uir_status take_operand(ahead *a, const uir_schedule_operand *operand, ui
     UIR_TRY(find_call(s, a->block, &statement, &call));
     UIR_TRY(find_operand(s, a->block, call, operand->which, operand->under_cast, &expression));
     UIR_TRY(check_iters(a));
-    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "there is no tensor %u", tensor);
+    if (tensor >= s->function->tensors.count) return uir_step_refuse(s, "unknown tensor %u", tensor);
     UIR_TRY(find_keeper(a, tensor, &keeper, dims));
     const deadline of_keeper = deadline_of(s, keeper, UIR_LOOP_NONE);
     UIR_TRY(check_complete(s, a->block, &of_keeper, expression));
     UIR_TRY(find_kept(a, keeper, dims, &kept));
     if (!is_same_expression(s->function, kept, expression))
-        return uir_step_refuse(s, "%s is not proved to hold what %s takes", UIR_SCHEDULE_TENSOR(s, tensor)->name,
+        return uir_step_refuse(s, "%s is not proved to hold the operand of %s", UIR_SCHEDULE_TENSOR(s, tensor)->name,
                                UIR_SCHEDULE_AT(s, a->block)->name);
     UIR_TRY(take_from(a, statement, operand->which, operand->under_cast, tensor));
     UIR_TRY(check_kept(a, keeper, tensor));
@@ -403,7 +403,7 @@ static uir_status exchange(uir_schedule *s, uint32_t block) {
     UIR_TRY(find_call(s, block, &statement, &call));
     uir_loop_expression e = s->function->expressions.data[call];
     if (e.op != UIR_OP_MUL && e.op != UIR_OP_ADD)
-        return uir_step_refuse(s, "the order of what %s takes matters", UIR_SCHEDULE_AT(s, block)->name);
+        return uir_step_refuse(s, "the operands of %s cannot be exchanged", UIR_SCHEDULE_AT(s, block)->name);
     uint32_t first = e.arguments[0];
     e.arguments[0] = e.arguments[1];
     e.arguments[1] = first;
@@ -430,11 +430,11 @@ static uir_status leave_out(uir_schedule *s, uint32_t block, uint32_t which, uin
     const char *name = UIR_SCHEDULE_AT(s, block)->name;
     if (update->kind != UIR_LOOP_STATEMENT_UPDATE || f->expressions.data[call].op != UIR_OP_MUL ||
         uir_loop_monoid_get_op(f, &f->monoids.data[update->monoid]) != UIR_OP_ADD)
-        return uir_step_refuse(s, "%s is no sum of products", name);
+        return uir_step_refuse(s, "%s is not a sum of products", name);
     const uir_loop_expression *e = &f->expressions.data[operand];
     while (e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST) e = &f->expressions.data[e->arguments[0]];
     if (e->kind != UIR_LOOP_LOAD || !e->has_fill || e->fill != 0)
-        return uir_step_refuse(s, "operand %u of %s is not 0 outside", which, name);
+        return uir_step_refuse(s, "operand %u of %s is not 0 out of bounds", which, name);
     const uir_loop_tensor *tensor = UIR_SCHEDULE_TENSOR(s, e->load.tensor);
     if (dim >= tensor->rank) return uir_step_refuse(s, "%s has no dim %u", tensor->name, dim);
     for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, block)->iter_count; i++) {
@@ -442,7 +442,7 @@ static uir_status leave_out(uir_schedule *s, uint32_t block, uint32_t which, uin
         if (!iter->data)
             UIR_TRY(uir_substitution_set(s, &at, iter->symbol, iter->value));
         else if (uir_dim_mentions(f->dims, e->load.indices[dim], iter->symbol))
-            return uir_step_refuse(s, "where operand %u of %s lies is read from data", which, name);
+            return uir_step_refuse(s, "the index of operand %u of %s is read from data", which, name);
     }
     uir_dim index = uir_substitute(s, &at, e->load.indices[dim]), zero = uir_dim_const(f->dims, 0);
     UIR_TRY(uir_order_given(s, block, &given));
@@ -463,7 +463,7 @@ uir_status uir_schedule_leave_out(uir_schedule *schedule, uint32_t block, uint32
 /* ---- contractions ---- */
 static uir_status classify(uir_schedule *s) {
     uint32_t count;
-    if (s->trace.length) return uir_step_refuse(s, "a function is classified before all other steps");
+    if (s->trace.length) return uir_step_refuse(s, "`classify` must be the first step");
     UIR_TRY(uir_contraction_classify(s->function, s->device, &count));
     s->indexed = false;
     uir_step_say(s, "classify");
@@ -479,11 +479,11 @@ static uir_status set_classes(uir_schedule *s, uint32_t block, const uir_loop_cl
     char list[16 * UIR_LOOP_MAX_ITERS] = "";
     UIR_TRY(need_block(s, block));
     uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
-    if (!(b->uses >> UIR_LOOP_USE_CONTRACTION & 1)) return uir_step_refuse(s, "%s is no contraction", b->name);
+    if (!(b->uses >> UIR_LOOP_USE_CONTRACTION & 1)) return uir_step_refuse(s, "%s is not a contraction", b->name);
     for (uint32_t i = 0; i < b->iter_count; i++) {
         size_t length = strlen(list);
         if ((classes[i] == UIR_LOOP_CLASS_K) != b->iters[i].reduce)
-            return uir_step_refuse(s, "%s of %s: k is what is summed over, and that alone", b->iters[i].name, b->name);
+            return uir_step_refuse(s, "%s of %s: a reduction axis, and no other, must be k", b->iters[i].name, b->name);
         b->iters[i].part = classes[i];
         snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", uir_loop_class_word(classes[i]));
     }

@@ -417,7 +417,7 @@ uir_status uir_orders_check(uir_schedule *s, const uir_orders *orders) {
         return uir_step_refuse(
             s, "%s and %s touch the same elements of %s, and their order is %s", UIR_SCHEDULE_AT(s, x->block)->name,
             UIR_SCHEDULE_AT(s, y->block)->name, UIR_SCHEDULE_TENSOR(s, x->tensor)->name,
-            r->order == UIR_ORDER_UNKNOWN || now == UIR_ORDER_UNKNOWN ? "not proved to stay" : "turned round");
+            r->order == UIR_ORDER_UNKNOWN || now == UIR_ORDER_UNKNOWN ? "not proved to stay" : "reversed");
     }
     return UIR_STATUS_OK;
 }

@@ -28,26 +28,25 @@ static uir_status check(factoring *f, uint32_t block, uint32_t loop) {
     uir_schedule *s = f->s;
     uint32_t path[UIR_SCHEDULE_MAX_DEPTH], count;
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+        return uir_step_refuse(s, "statement %u is not a block", block);
     const uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
     f->update = uir_block_only_statement(s, block);
     if (f->update == UIR_LOOP_NONE || UIR_SCHEDULE_AT(s, f->update)->kind != UIR_LOOP_STATEMENT_UPDATE)
-        return uir_step_refuse(s, "%s is no update of a reduction", b->name);
+        return uir_step_refuse(s, "%s is not the update of a reduction", b->name);
     if (!uir_tree_reachable(s, loop, UIR_LOOP_STATEMENT_FOR) || !uir_tree_holds(s, loop, block))
-        return uir_step_refuse(s, "the loop does not stand around %s", b->name);
-    if (b->iter_count == UIR_LOOP_MAX_ITERS) return uir_step_refuse(s, "%s has no room for more variables", b->name);
+        return uir_step_refuse(s, "the loop is not around %s", b->name);
+    if (b->iter_count == UIR_LOOP_MAX_ITERS) return uir_step_refuse(s, "%s cannot have more variables", b->name);
     for (uint32_t i = 0; i < b->iter_count; i++)
         if (b->iters[i].data) return uir_step_refuse(s, "%s reads an index from data", b->name);
     if (!decides(s, block, loop, true) || decides(s, block, loop, false))
-        return uir_step_refuse(s, "%s is not of the reduction of %s alone", UIR_SCHEDULE_AT(s, loop)->name, b->name);
+        return uir_step_refuse(s, "%s is not only a reduction loop of %s", UIR_SCHEDULE_AT(s, loop)->name, b->name);
     if (!uir_dim_is_of_sizes(s, UIR_SCHEDULE_AT(s, loop)->extent) ||
         !uir_dim_is_of_sizes(s, UIR_SCHEDULE_AT(s, loop)->min))
-        return uir_step_refuse(s, "the range of %s changes", UIR_SCHEDULE_AT(s, loop)->name);
+        return uir_step_refuse(s, "the range of %s is not made of sizes only", UIR_SCHEDULE_AT(s, loop)->name);
     const uir_loop_statement *st = UIR_SCHEDULE_AT(s, f->update);
     for (uint32_t i = 0; i < st->target_count; i++)
         if (UIR_SCHEDULE_TENSOR(s, st->targets[i].tensor)->rank == UIR_LOOP_MAX_RANK)
-            return uir_step_refuse(s, "%s has no room for one more axis",
-                                   UIR_SCHEDULE_TENSOR(s, st->targets[i].tensor)->name);
+            return uir_step_refuse(s, "%s cannot have more axes", UIR_SCHEDULE_TENSOR(s, st->targets[i].tensor)->name);
     /* Each state is one instance's of the spatial variables: a combination must not be made twice. */
     uint32_t iters[UIR_LOOP_MAX_RANK], spatial = 0;
     for (uint32_t i = 0; i < b->iter_count; i++) spatial += !b->iters[i].reduce;
@@ -72,18 +71,18 @@ static uir_status check(factoring *f, uint32_t block, uint32_t loop) {
             f->top = path[k];
         }
         if (UIR_SCHEDULE_AT(s, path[k])->kind != UIR_LOOP_STATEMENT_FOR)
-            return uir_step_refuse(s, "an if stands around %s", b->name);
+            return uir_step_refuse(s, "an if is around %s", b->name);
         f->loops[f->loop_count++] = path[k];
     }
     bool inside = false;
     for (uint32_t k = 0; k < f->loop_count; k++) {
         inside |= f->loops[k] == loop;
         if (decides(s, block, f->loops[k], true) && decides(s, block, f->loops[k], false))
-            return uir_step_refuse(s, "%s says both which state of %s it is and what goes into it",
+            return uir_step_refuse(s, "%s is both a spatial loop and a reduction loop of %s",
                                    UIR_SCHEDULE_AT(s, f->loops[k])->name, b->name);
     }
     if (!inside)
-        return uir_step_refuse(s, "other blocks than %s stand under %s", b->name, UIR_SCHEDULE_AT(s, loop)->name);
+        return uir_step_refuse(s, "other blocks than %s are under %s", b->name, UIR_SCHEDULE_AT(s, loop)->name);
     bool outermost = true;
     for (uint32_t k = 0; k < count && path[k] != loop; k++)
         outermost &= UIR_SCHEDULE_AT(s, path[k])->kind != UIR_LOOP_STATEMENT_FOR || !decides(s, block, path[k], true);
@@ -183,7 +182,8 @@ static uir_status add_block(factoring *f, const char *suffix, bool reduce, uir_l
             reduces |= !decides(s, f->block, f->loops[k], false);
             spatial |= decides(s, f->block, f->loops[k], false);
         }
-        if (reduces && spatial) return uir_step_refuse(s, "a guard of %s mixes its variables", old.name);
+        if (reduces && spatial)
+            return uir_step_refuse(s, "a guard of %s mixes spatial and reduction variables", old.name);
         if (reduces) continue;
         uir_condition *list;
         UIR_TRY_ALLOCATE(list, uir_arena_allocate_array(&s->function->arena, block.condition_count + 1, sizeof *list));

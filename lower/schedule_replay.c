@@ -19,7 +19,7 @@ static uir_status take_block(player *p, uint32_t *out_block) {
     const char *name;
     UIR_TRY(take_name(p, "a block's name", &name));
     *out_block = uir_schedule_find_block(p->s, name);
-    return *out_block == UIR_LOOP_NONE ? uir_tokenizer_error(&p->parser.tokens, "there is no block '%s'", name)
+    return *out_block == UIR_LOOP_NONE ? uir_tokenizer_error(&p->parser.tokens, "unknown block '%s'", name)
                                        : UIR_STATUS_OK;
 }
 
@@ -27,7 +27,7 @@ static uir_status take_tensor(player *p, uint32_t *out_tensor) {
     const char *name;
     UIR_TRY(take_name(p, "a tensor's name", &name));
     *out_tensor = uir_schedule_find_tensor(p->s, name);
-    return *out_tensor == UIR_LOOP_NONE ? uir_tokenizer_error(&p->parser.tokens, "there is no tensor '%s'", name)
+    return *out_tensor == UIR_LOOP_NONE ? uir_tokenizer_error(&p->parser.tokens, "unknown tensor '%s'", name)
                                         : UIR_STATUS_OK;
 }
 
@@ -43,8 +43,7 @@ static uir_status take_loop(player *p, uint32_t *out_loop) {
         *out_loop = loops[i];
         if (!strcmp(UIR_SCHEDULE_AT(p->s, loops[i])->name, name)) return UIR_STATUS_OK;
     }
-    return uir_tokenizer_error(&p->parser.tokens, "no loop '%s' stands around '%s'", name,
-                               UIR_SCHEDULE_AT(p->s, block)->name);
+    return uir_tokenizer_error(&p->parser.tokens, "no loop '%s' around '%s'", name, UIR_SCHEDULE_AT(p->s, block)->name);
 }
 
 /* Names that the step made are said again by it: they are read and left. */
@@ -127,7 +126,7 @@ static uir_status play_mark(player *p) {
            !uir_tokenizer_accept(&p->parser.tokens, uir_loop_kind_word((uir_loop_kind)kind)))
         kind++;
     if (kind == UIR_LOOP_KIND_COUNT) return uir_tokenizer_error(&p->parser.tokens, "expected a loop's kind");
-    if (kind == UIR_LOOP_BOUND) UIR_TRY(take_name(p, "what the loop is bound to", &bound_to));
+    if (kind == UIR_LOOP_BOUND) UIR_TRY(take_name(p, "the name that the loop is bound to", &bound_to));
     return uir_schedule_set_kind(p->s, loop, (uir_loop_kind)kind, bound_to);
 }
 
@@ -251,7 +250,7 @@ static uir_status play_use(player *p) {
     UIR_TRY(uir_tokenizer_expect(&p->parser.tokens, "as"));
     while (use < UIR_LOOP_USE_COUNT && !uir_tokenizer_accept(&p->parser.tokens, uir_loop_use_word((uir_loop_use)use)))
         use++;
-    if (use == UIR_LOOP_USE_COUNT) return uir_tokenizer_error(&p->parser.tokens, "expected what a block is used as");
+    if (use == UIR_LOOP_USE_COUNT) return uir_tokenizer_error(&p->parser.tokens, "expected the use of a block");
     return uir_schedule_set_use(p->s, block, (uir_loop_use)use);
 }
 
@@ -271,8 +270,8 @@ static uir_status play_map(player *p) {
                !uir_tokenizer_accept(&p->parser.tokens, uir_loop_class_word((uir_loop_class) class)))
             class ++;
         if (class == UIR_LOOP_CLASS_COUNT || count == wanted)
-            return uir_tokenizer_error(&p->parser.tokens, "expected what each of the %u variables of '%s' is", wanted,
-                                       UIR_SCHEDULE_AT(p->s, block)->name);
+            return uir_tokenizer_error(&p->parser.tokens, "expected a class for each of the %u variables of '%s'",
+                                       wanted, UIR_SCHEDULE_AT(p->s, block)->name);
         classes[count++] = (uir_loop_class) class;
     } while (uir_tokenizer_accept(&p->parser.tokens, ","));
     if (count < wanted) return uir_tokenizer_error(&p->parser.tokens, "expected %u variables", wanted);
@@ -461,7 +460,7 @@ static uir_status play_all(player *p, const char *stop) {
     }
     const uir_loop_function *f = p->parser.function;
     if (f->tiles.count && !f->candidates.count)
-        return uir_tokenizer_error(&p->parser.tokens, "there are tiles and no candidate that sets them");
+        return uir_tokenizer_error(&p->parser.tokens, "the schedule has tiles, but no candidate that sets them");
     return UIR_STATUS_OK;
 }
 

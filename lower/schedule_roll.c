@@ -97,10 +97,10 @@ static uir_status check_range(rolling *r) {
     if (along == NONE || !uir_order_proved(s, &given, UIR_SCHEDULE_AT(s, along)->min, UIR_RELATION_EQ, at->min) ||
         !uir_order_proved(s, &given, UIR_SCHEDULE_AT(s, along)->extent, UIR_RELATION_EQ, at->extent) ||
         !uir_order_proved(s, &given, iter->extent, UIR_RELATION_EQ, at->extent))
-        return uir_step_refuse(s, "what %s reduces over is not the range of %s", b->name, at->name);
+        return uir_step_refuse(s, "%s does not reduce over the range of %s", b->name, at->name);
     for (uint32_t i = 0; i < b->condition_count; i++)
         if (!is_domain(s, b, &b->conditions[i]))
-            return uir_step_refuse(s, "%s does not reduce all of what it runs over", b->name);
+            return uir_step_refuse(s, "%s does not reduce over its whole range", b->name);
     return UIR_STATUS_OK;
 }
 
@@ -112,15 +112,15 @@ static uir_status find_init(rolling *r) {
         const uir_site *site = &r->sites.data[k];
         if (!site->write || site->block == r->block) continue;
         if (UIR_SCHEDULE_AT(s, site->statement)->kind != UIR_LOOP_STATEMENT_INIT)
-            return uir_step_refuse(s, "%s writes %s too", UIR_SCHEDULE_AT(s, site->block)->name, state);
+            return uir_step_refuse(s, "%s also writes %s", UIR_SCHEDULE_AT(s, site->block)->name, state);
         r->init = site->block;
     }
     uint32_t list = uir_schedule_parent(s, r->loop);
     uint32_t own = top_of(s, r->block, list), begins = r->init == NONE ? NONE : top_of(s, r->init, list);
     if (own == NONE || begins == NONE || own == r->loop || begins == r->loop ||
         s->places.data[own] > s->places.data[r->loop])
-        return uir_step_refuse(s, "%s and its init do not stand before %s in one list",
-                               UIR_SCHEDULE_AT(s, r->block)->name, UIR_SCHEDULE_AT(s, r->loop)->name);
+        return uir_step_refuse(s, "%s and its init are not before %s in one list", UIR_SCHEDULE_AT(s, r->block)->name,
+                               UIR_SCHEDULE_AT(s, r->loop)->name);
     return UIR_STATUS_OK;
 }
 
@@ -128,20 +128,21 @@ static uir_status find_reduction(rolling *r) {
     uir_schedule *s = r->s;
     uint32_t spatial = 0;
     if (!uir_tree_reachable(s, r->block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", r->block);
+        return uir_step_refuse(s, "statement %u is not a block", r->block);
     if (!uir_tree_reachable(s, r->loop, UIR_LOOP_STATEMENT_FOR))
-        return uir_step_refuse(s, "statement %u is no loop", r->loop);
+        return uir_step_refuse(s, "statement %u is not a loop", r->loop);
     const uir_loop_statement *b = UIR_SCHEDULE_AT(s, r->block);
     r->statement = uir_block_only_statement(s, r->block);
     for (size_t i = 0; r->statement != NONE && i < sizeof repairs / sizeof *repairs; i++)
         if (updates(s, r->statement, repairs[i].reduction)) r->repair = &repairs[i];
-    if (!r->repair) return uir_step_refuse(s, "%s is no reduction that can be repaired as it grows", b->name);
+    if (!r->repair) return uir_step_refuse(s, "%s is neither a maximum nor a minimum, and cannot be rescaled", b->name);
     const uir_loop_access *target = &UIR_SCHEDULE_AT(s, r->statement)->targets[0];
     const uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, r->state = target->tensor);
     if (t->role != UIR_LOOP_ROLE_TEMP)
-        return uir_step_refuse(s, "%s writes %s, of which every element is wanted outside", b->name, t->name);
+        return uir_step_refuse(s, "%s writes %s, whose elements are all needed outside the kernel", b->name, t->name);
     if (t->dtype != UIR_DTYPE_F32 && t->dtype != UIR_DTYPE_F64)
-        return uir_step_refuse(s, "%s holds %s: its exponentials are not rescaled", t->name, uir_dtype_name(t->dtype));
+        return uir_step_refuse(s, "%s holds %s: exponentials of that dtype are not rescaled", t->name,
+                               uir_dtype_name(t->dtype));
     UIR_TRY(check_range(r));
     b = UIR_SCHEDULE_AT(s, r->block);
     for (uint32_t i = 0; i < b->iter_count; i++) spatial += !b->iters[i].reduce;
@@ -217,7 +218,7 @@ static uir_status find_target(rolling *r, uint32_t block, const uir_loop_access 
     uint32_t iters[UIR_LOOP_MAX_RANK];
     *out = (scaled){.tensor = target->tensor, .writer = block};
     if (t->role != UIR_LOOP_ROLE_TEMP || t->dtype != UIR_SCHEDULE_TENSOR(s, r->state)->dtype)
-        return uir_step_refuse(s, "%s is not a value of this function and of %s's dtype", t->name,
+        return uir_step_refuse(s, "%s is not a temporary tensor of the dtype of %s", t->name,
                                UIR_SCHEDULE_TENSOR(s, r->state)->name);
     if (!uir_access_is_plain(s, b, target, iters) || !follow_dims(r, b, load, dims, iters, t->rank, out->dims))
         return uir_step_refuse(s, "%s does not store %s along the variables of %s", b->name, t->name,
@@ -231,7 +232,7 @@ static uir_status check_only_writer(const rolling *r, const scaled *stored) {
     UIR_SITES_OF_TENSOR(&r->sites, stored->tensor, k) {
         const uir_site *site = &r->sites.data[k];
         if (site->write && site->block != stored->writer && uir_tree_holds(s, r->loop, site->block))
-            return uir_step_refuse(s, "%s writes %s too", UIR_SCHEDULE_AT(s, site->block)->name,
+            return uir_step_refuse(s, "%s also writes %s", UIR_SCHEDULE_AT(s, site->block)->name,
                                    UIR_SCHEDULE_TENSOR(s, stored->tensor)->name);
     }
     return UIR_STATUS_OK;
@@ -252,7 +253,7 @@ static uir_status see_exponential(rolling *r, uint32_t block) {
     const uir_loop_expression *load = known ? EXPRESSION(s, of->arguments[r->repair->place]) : NULL;
     known = known && load->kind == UIR_LOOP_LOAD && load->load.tensor == r->state && !load->has_fill &&
             is_free(r, of->arguments[1 - r->repair->place]);
-    if (!known) return uir_step_refuse(s, "%s depends on %s in a way for which no repair is known", name, state);
+    if (!known) return uir_step_refuse(s, "%s depends on %s in a way that cannot be rescaled", name, state);
     scaled one;
     for (uint32_t d = 0; d < UIR_LOOP_MAX_RANK; d++) identity[d] = d;
     UIR_TRY(find_target(r, block, &load->load, identity, &one));
@@ -269,24 +270,23 @@ static uir_status find_sums_init(rolling *r, const scaled *sums, bool *out_insid
         const uir_site *site = &r->sites.data[k];
         if (!site->write || site->block == sums->writer) continue;
         if (init != NONE || UIR_SCHEDULE_AT(s, site->statement)->kind != UIR_LOOP_STATEMENT_INIT)
-            return uir_step_refuse(s, "%s writes %s too", UIR_SCHEDULE_AT(s, site->block)->name, name);
+            return uir_step_refuse(s, "%s also writes %s", UIR_SCHEDULE_AT(s, site->block)->name, name);
         init = site->block;
     }
-    if (init == NONE) return uir_step_refuse(s, "no init of %s", name);
+    if (init == NONE) return uir_step_refuse(s, "%s has no init", name);
     *out_inside = uir_tree_holds(s, r->loop, init);
     if (*out_inside) return UIR_STATUS_OK;
     UIR_SITES_OF_TENSOR(&r->sites, sums->tensor, k) {
         const uir_site *site = &r->sites.data[k];
         if (!site->write && site->block != sums->writer && uir_tree_holds(s, r->loop, site->block))
-            return uir_step_refuse(s, "%s reads sums of %s that are not complete",
-                                   UIR_SCHEDULE_AT(s, site->block)->name, name);
+            return uir_step_refuse(s, "%s reads incomplete sums of %s", UIR_SCHEDULE_AT(s, site->block)->name, name);
     }
     uir_region region = {.empty = true};
     UIR_TRY(uir_region_join(s, find_site(r, sums->writer, sums->tensor, true), r->loop, &region));
     for (uint32_t d = 0; d < region.rank; d++)
         if (uir_dim_uses(s, region.low[d], UIR_SCHEDULE_AT(s, r->loop)->symbol) ||
             uir_dim_uses(s, region.high[d], UIR_SCHEDULE_AT(s, r->loop)->symbol))
-            return uir_step_refuse(s, "%s is not summed along %s alone", name, UIR_SCHEDULE_AT(s, r->loop)->name);
+            return uir_step_refuse(s, "%s is not summed along %s only", name, UIR_SCHEDULE_AT(s, r->loop)->name);
     return UIR_STATUS_OK;
 }
 
@@ -303,7 +303,7 @@ static uir_status see_reader(rolling *r, const scaled *of, uint32_t block) {
     const uir_loop_statement *st = UIR_SCHEDULE_AT(s, statement);
     bool sums = updates(s, statement, UIR_OP_ADD);
     if ((!sums && st->kind != UIR_LOOP_STATEMENT_STORE) || (load = find_linear(r, st->values[0], of->tensor)) == NONE)
-        return uir_step_refuse(s, "%s is no multiple of %s, and no sum of such", name, tensor);
+        return uir_step_refuse(s, "%s is neither a multiple of %s nor a sum of multiples", name, tensor);
     UIR_TRY(find_target(r, block, &EXPRESSION(s, load)->load, of->dims, &one));
     UIR_TRY(sums ? find_sums_init(r, &one, &inside) : check_only_writer(r, &one));
     return inside ? add_scaled(r, r->current, &r->current_count, &one) : add_scaled(r, r->sums, &r->sum_count, &one);
@@ -340,7 +340,7 @@ static uir_status find_dependents(rolling *r) {
         }
     }
     if (!r->sum_count)
-        return uir_step_refuse(s, "nothing that is summed along %s depends on %s", UIR_SCHEDULE_AT(s, r->loop)->name,
+        return uir_step_refuse(s, "no sum along %s depends on %s", UIR_SCHEDULE_AT(s, r->loop)->name,
                                UIR_SCHEDULE_TENSOR(s, r->state)->name);
     r->before = NONE;
     for (uint32_t id = UIR_SCHEDULE_AT(s, r->loop)->first_child; id != NONE && r->before == NONE;
@@ -502,7 +502,7 @@ static uir_status check_covered(rolling *r, uint32_t tensor, uint32_t writer) {
         if (read->write || read->block == writer || s->places.data[read->block] < s->places.data[writer]) continue;
         UIR_TRY(uir_region_covers(s, write, read, &covers));
         if (!covers)
-            return uir_step_refuse(s, "what %s computes there is not proved to be all that %s reads of %s",
+            return uir_step_refuse(s, "the results of %s there are not proved to be all that %s reads of %s",
                                    UIR_SCHEDULE_AT(s, writer)->name, UIR_SCHEDULE_AT(s, read->block)->name,
                                    UIR_SCHEDULE_TENSOR(s, tensor)->name);
     }

@@ -10,14 +10,14 @@ static uir_status copy_text(uir_schedule *s, const char *text, const char **out)
 }
 
 static uir_status need_tensor(uir_schedule *s, uint32_t tensor) {
-    return tensor < s->function->tensors.count ? UIR_STATUS_OK : uir_step_refuse(s, "there is no tensor %u", tensor);
+    return tensor < s->function->tensors.count ? UIR_STATUS_OK : uir_step_refuse(s, "unknown tensor %u", tensor);
 }
 
 /* ---- annotations and spaces ---- */
 static uir_status annotate(uir_schedule *s, uint32_t block, const char *mark) {
     const char **list, *copy;
     if (!uir_tree_reachable(s, block, UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", block);
+        return uir_step_refuse(s, "statement %u is not a block", block);
     uir_loop_statement *b = UIR_SCHEDULE_AT(s, block);
     UIR_TRY(copy_text(s, mark, &copy));
     UIR_TRY_ALLOCATE(list, uir_arena_allocate_array(&s->function->arena, b->annotation_count + 1, sizeof *list));
@@ -42,7 +42,7 @@ uir_status uir_schedule_annotate(uir_schedule *schedule, uint32_t block, const c
 static uir_status set_scope(uir_schedule *s, uint32_t tensor, const char *space) {
     UIR_TRY(need_tensor(s, tensor));
     uir_loop_tensor *t = UIR_SCHEDULE_TENSOR(s, tensor);
-    if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s is the caller's", t->name);
+    if (t->role != UIR_LOOP_ROLE_TEMP) return uir_step_refuse(s, "%s belongs to the caller", t->name);
     UIR_TRY(copy_text(s, space, &t->space));
     uir_step_moved(s, tensor);
     uir_step_say(s, "set scope of %s to %s", t->name, space);
@@ -224,7 +224,7 @@ static uir_status read_copy(uir_schedule *s, uint32_t block, uint32_t tensor, ui
     for (uint32_t id = UIR_SCHEDULE_AT(s, block)->first_child; id != UIR_LOOP_NONE; id = UIR_SCHEDULE_AT(s, id)->next)
         for (uint32_t i = 0; i < UIR_SCHEDULE_AT(s, id)->target_count; i++)
             if (UIR_SCHEDULE_AT(s, id)->targets[i].tensor == tensor)
-                return uir_step_refuse(s, "%s writes %s too", block_name, name);
+                return uir_step_refuse(s, "%s also writes %s", block_name, name);
     return redirect_block(&r, block, false);
 }
 
@@ -240,7 +240,7 @@ static uir_status cache_read(uir_schedule *s, uint32_t tensor, uint32_t block, c
         uir_schedule_readers(s, tensor, blocks, block_count);
     }
     if (!uir_tree_reachable(s, blocks[0], UIR_LOOP_STATEMENT_BLOCK))
-        return uir_step_refuse(s, "statement %u is no block", blocks[0]);
+        return uir_step_refuse(s, "statement %u is not a block", blocks[0]);
     uint32_t root = uir_tree_root(s, blocks[0]);
     UIR_TRY(add_like(s, tensor, space, out_tensor));
     for (uint32_t n = 0; n < block_count; n++) UIR_TRY(read_copy(s, blocks[n], tensor, *out_tensor));
@@ -354,7 +354,7 @@ static uir_status localise(shrinking *h, uint32_t d, uir_dim index, uir_dim *out
         at++;
     *out_index = at < b->iter_count && !b->iters[at].data ? uir_dim_symbol(dims, b->iters[at].symbol) : UIR_DIM_NONE;
     if (out_index->id) return UIR_STATUS_OK;
-    if (b->iter_count == UIR_LOOP_MAX_ITERS) return uir_step_refuse(s, "%s has no room for more variables", b->name);
+    if (b->iter_count == UIR_LOOP_MAX_ITERS) return uir_step_refuse(s, "%s cannot have more variables", b->name);
     uir_loop_iter iter = {.reduce = reduce, .extent = h->extent[d], .value = local};
     char name[64];
     for (uint32_t k = d;; k++) { /* a name that neither a variable nor a declaration has */
@@ -388,7 +388,7 @@ static uir_status localise_loads(shrinking *h, uint32_t id, uint32_t *out_id) {
     bool changed = e.kind == UIR_LOOP_LOAD && e.load.tensor == h->tensor;
     if (changed) {
         if (e.has_fill)
-            return uir_step_refuse(h->s, "%s may read outside %s", UIR_SCHEDULE_AT(h->s, h->block)->name,
+            return uir_step_refuse(h->s, "%s may read %s out of bounds", UIR_SCHEDULE_AT(h->s, h->block)->name,
                                    UIR_SCHEDULE_TENSOR(h->s, h->tensor)->name);
         UIR_TRY(localise_access(h, &e.load));
     }
@@ -467,11 +467,11 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
     UIR_TRY(need_tensor(s, tensor));
     const char *name = UIR_SCHEDULE_TENSOR(s, tensor)->name;
     if (UIR_SCHEDULE_TENSOR(s, tensor)->role != UIR_LOOP_ROLE_TEMP)
-        return uir_step_refuse(s, "%s is the caller's", name);
-    if (UIR_SCHEDULE_TENSOR(s, tensor)->layout) return uir_step_refuse(s, "%s has a layout already", name);
+        return uir_step_refuse(s, "%s belongs to the caller", name);
+    if (UIR_SCHEDULE_TENSOR(s, tensor)->layout) return uir_step_refuse(s, "%s already has a layout", name);
     UIR_TRY(uir_sites_collect_all(s, UIR_LOOP_NONE, &sites));
     uint32_t loop = find_common_loop(s, &sites, tensor);
-    if (loop == UIR_LOOP_NONE) return uir_step_refuse(s, "no loop stands around all that touch %s", name);
+    if (loop == UIR_LOOP_NONE) return uir_step_refuse(s, "no loop is around all blocks that access %s", name);
     UIR_TRY(check_fresh(s, &sites, tensor));
     UIR_SITES_OF_TENSOR(&sites, tensor, i) UIR_TRY(uir_region_join(s, &sites.data[i], loop, &region));
     for (uint32_t d = 0; d < region.rank; d++) {
@@ -488,7 +488,7 @@ static uir_status shrink(uir_schedule *s, uint32_t tensor) {
         if (uir_dim_compare(dims, h.extent[d], UIR_RELATION_GE, uir_dim_const(dims, 0)) != UIR_TRUE)
             h.extent[d] = uir_dim_max(dims, h.extent[d], uir_dim_const(dims, 0));
     }
-    if (!smaller) return uir_step_refuse(s, "%s is no larger than what is alive of it", name);
+    if (!smaller) return uir_step_refuse(s, "%s cannot shrink: all of it is live at once", name);
     uint32_t *blocks, count = 0; /* that touch it; a block's sites stand together */
     UIR_TRY_ALLOCATE(blocks, uir_arena_allocate_array(&s->scratch, sites.count + 1, sizeof *blocks));
     UIR_SITES_OF_TENSOR(&sites, tensor, i)

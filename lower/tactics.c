@@ -268,7 +268,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
                                  : schedule_trivial(&t);
         if (status == UIR_STATUS_OK) status = uir_tactic_pack_constants(&t);
         if (status == UIR_STATUS_UNSUPPORTED)
-            status = uir_error(diagnostics, status, NULL, "@%s: a step of its schedule is refused: %s", f->name,
+            status = uir_error(diagnostics, status, NULL, "@%s: a step of the schedule is refused: %s", f->name,
                                uir_schedule_why(t.s));
     }
     if (status == UIR_STATUS_OK)

@@ -91,7 +91,7 @@ uir_status uir_lower_schedule(const uir_loop_function *function, const uir_devic
     if (choice && !choice->chosen.tile_count &&
         (choice->given.depth || choice->given.has_stationary || choice->given.tile_count))
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "@%s: its record of parameters: there is nothing to choose in this kernel", function->name);
+                         "@%s: tuning record: this kernel has nothing to choose", function->name);
     return UIR_STATUS_OK;
 }
 
@@ -135,7 +135,7 @@ static uir_status take_variant(uir_tokenizer *tokens, uint32_t number) {
     at = tokens->current;
     UIR_TRY(uir_tokenizer_expect_integer(tokens, &given));
     if (given != number)
-        return uir_tokenizer_error_at(tokens, &at, "this is variant %u: they are numbered from 1", number);
+        return uir_tokenizer_error_at(tokens, &at, "expected variant %u: variants are numbered from 1", number);
     return uir_tokenizer_expect(tokens, ":");
 }
 
@@ -155,7 +155,8 @@ uir_status uir_lower_replay(const uir_loop_function *function, const uir_device 
         if (status == UIR_STATUS_OK) status = replay_variant(function, device, &tokens, out);
     } while (status == UIR_STATUS_OK && numbered && tokens.current.kind != UIR_TOKEN_END);
     if (status == UIR_STATUS_OK && tokens.current.kind != UIR_TOKEN_END)
-        status = uir_tokenizer_error(&tokens, "of several variants the first begins with `%s 1:` too", variant_word);
+        status =
+            uir_tokenizer_error(&tokens, "with several variants, the first must also begin with `%s 1:`", variant_word);
     uir_arena_deinit(&arena);
     uir_release(&out->allocator, plain, text->length + 1);
     return status == UIR_STATUS_OK && steps ? say_traces(out, first, steps) : status;

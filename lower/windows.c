@@ -504,7 +504,7 @@ static uir_status tile_anchor(windows *w) {
     if (!t->outer_count) {
         uint32_t loops[MAX_LOOPS];
         if (!uir_schedule_loops(t->s, anchor->id, loops, MAX_LOOPS))
-            return uir_contraction_refuse(c, "nothing is tiled");
+            return uir_contraction_refuse(c, "no axis is tiled");
         UIR_TRY(uir_schedule_add_unit_loop(t->s, loops[0], &t->outer[t->outer_count++]));
     }
     for (uint32_t i = 0; i < t->outer_count; i++) all[count++] = t->outer[i];
@@ -563,7 +563,7 @@ static uir_status place_made(windows *w) {
     UIR_TRY(uir_contraction_order(t, loops, count));
     const uir_schedule_operand operand = {.name = "rows"};
     const char *space = uir_lower_space(w->p.device, UIR_SPACE_LEFT);
-    if (!space) return uir_contraction_refuse(c, "the device has no space for what a tile keeps on the chip");
+    if (!space) return uir_contraction_refuse(c, "the device has no on-chip space for a tile");
     t->places[0] = w->made_at;
     UIR_TRY(uir_schedule_cache_operand(t->s, c->update, &operand, iters, made, w->made_at, space, &w->p.copies[0],
                                        &t->copies[0]));

@@ -1,4 +1,4 @@
-/* The tactic of convolutions whose image and result have their channels innermost, and of those of few channels.
+/* The tactic of convolutions whose image and result are channels-last, and of those of few channels.
  *
  * Pixels are rows and channels columns: mma reads the windows where they lie, whatever their strides and dilations, and
  * nothing is copied; what lies outside the image is its fill. A unit has some lines of some pixels, for as many columns

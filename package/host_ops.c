@@ -61,7 +61,7 @@ static const char *check_tensors(const uir_plan *plan, const uir_plan_step *step
         if (wanted->presence == ANY_NUMBER) return NULL;
         if (wanted->presence == NO_TENSOR) return "is one too many";
         if (tensor == UIR_PLAN_NONE && wanted->presence == NEEDED) return "is absent";
-        if (tensor != UIR_PLAN_NONE && !is_kind(plan, step, *wanted, tensor)) return "is of another kind";
+        if (tensor != UIR_PLAN_NONE && !is_kind(plan, step, *wanted, tensor)) return "has the wrong dtype or rank";
         wanted++;
     }
     return NULL;

@@ -165,7 +165,7 @@ static uir_status read_section(const unsigned char *base, size_t size, const uns
     if (out->kind >= UIR_PACKAGE_SECTION_KIND_COUNT) return refuse(diagnostics, "a section of an unknown kind");
     if (out->offset != align_up(*at, section_rows[out->kind].alignment) || out->offset > size ||
         out->size > size - out->offset)
-        return refuse(diagnostics, "a section lies elsewhere than it should");
+        return refuse(diagnostics, "a section is at the wrong offset");
     if (!all_zero(base + *at, base + out->offset)) return refuse(diagnostics, "bytes between sections");
     out->data = base + out->offset;
     uint64_t hash = out->kind == UIR_PACKAGE_WEIGHTS ? 0 : uir_package_hash(out->data, (size_t)out->size);
@@ -193,7 +193,7 @@ uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *dia
     const unsigned char *base = bytes;
     char maker[40];
     if (size < UIR_PACKAGE_HEADER_SIZE || memcmp(base, UIR_PACKAGE_MAGIC, 8))
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are no package");
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are not a package");
     uint64_t version = get(base + 8, 4), count = get(base + 12, 4), total = get(base + 16, 8);
     if (version != UIR_PACKAGE_VERSION)
         return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL,
@@ -201,7 +201,7 @@ uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *dia
                               "a package of version %u, made by %s; this is uir %d.%d.%d, which reads version %d",
                               (unsigned)version, uir_package_describe_maker(base, maker, sizeof maker),
                               UIR_VERSION_MAJOR, UIR_VERSION_MINOR, UIR_VERSION_PATCH, UIR_PACKAGE_VERSION);
-    if (total != size) return refuse(diagnostics, "its size is not the one it states");
+    if (total != size) return refuse(diagnostics, "its size is not the one in its header");
     if (count > UIR_PACKAGE_MAX_SECTIONS || UIR_PACKAGE_HEADER_SIZE + count * UIR_PACKAGE_SECTION_SIZE > size)
         return refuse(diagnostics, "its table of sections is cut off");
     const unsigned char *table = base + UIR_PACKAGE_HEADER_SIZE;

@@ -46,7 +46,7 @@ uir_status uir_precision_find(const char *name, uir_diagnostics *diagnostics, ui
         if (!strcmp(rows[i].name, name)) return UIR_STATUS_OK;
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", rows[i].name);
     }
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no precision '%s'; there are %s", name,
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown precision '%s'; use one of %s", name,
                      names);
 }
 
@@ -284,9 +284,9 @@ static uir_status check_device(const uir_pass_context *context, const precision_
     if (row->where_faster || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(device, row->types[0]) != NEITHER)
         return UIR_STATUS_OK;
     return uir_error_hint(context->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                          "leave it out, or take auto, which is f32 where the device multiplies no half type faster",
-                          "precision %s: by its description the device %s %s multiplies no %s", row->name, device->name,
-                          device->chip, row->name);
+                          "leave it out, or use auto, which stays f32 where the device multiplies no half type faster",
+                          "precision %s: the description of device %s %s has no multiplication of %s", row->name,
+                          device->name, device->chip, row->name);
 }
 
 uir_status uir_choose_precision(uir_module *module, uir_pass_context *context) {

@@ -59,7 +59,7 @@ static uir_status add_tiling(planner *p, uir_pl_scope *scope, const uir_igraph *
     for (uint32_t i = 0; i < g->requires_.count; i++) UIR_TRY(add_condition(p, scope, &g->requires_.data[i]));
     if (tiles && !g->candidates.count)
         return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                         "kernel @%s has tiles, but no candidate that gives them values", g->name);
+                         "kernel @%s has tiles, but no candidate sets their values", g->name);
     v->first_candidate = p->candidates.count;
     v->candidate_count = g->candidates.count;
     for (uint32_t i = 0; i < g->candidates.count; i++) {
@@ -68,7 +68,7 @@ static uir_status add_tiling(planner *p, uir_pl_scope *scope, const uir_igraph *
         for (uint32_t k = 0; k < c->guard.count; k++) {
             if (c->guard.atoms[k].kind != UIR_IATOM_RELATION)
                 return uir_error(p->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                                 "kernel @%s: a candidate asks for a loop's ends", g->name);
+                                 "kernel @%s: a candidate's guard uses the first or last iteration of a loop", g->name);
             UIR_TRY(add_condition(p, scope, &c->guard.atoms[k].condition));
         }
         UIR_TRY(uir_pl_add_expressions(p, scope, c->tiles, tiles, &out.tiles));
@@ -224,8 +224,8 @@ uir_status uir_pl_add_kernels(planner *p) {
         for (uint32_t v = 0; v < k.variant_count; v++) {
             const uir_igraph *g = s->variants->igraphs[v];
             if (uir_igraph_count_symbols(g, UIR_ISYMBOL_DIM) != k.dim_count)
-                return uir_error(p->diagnostics, UIR_STATUS_INTERNAL, NULL, "variants of kernel %s have other dims",
-                                 s->name);
+                return uir_error(p->diagnostics, UIR_STATUS_INTERNAL, NULL,
+                                 "variants of kernel %s differ in their dims", s->name);
             UIR_TRY(add_variant(p, g, index++, &k));
         }
         UIR_TRY(uir_vector_push(&p->arena, &p->kernels, k));
@@ -312,10 +312,10 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
     uint32_t length;
     if (!make_packing_key(g, in, b, value, key, &length))
         return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED,
-                           "the layout of %%%s in kernel @%s depends on what is known only when it runs", in->name,
+                           "the layout of %%%s in kernel @%s depends on values known only at run time", in->name,
                            g->name);
     if (!has_elements(g, in, b, tensor))
-        return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%%%s of kernel @%s is not the constant it is given", in->name,
+        return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "%%%s of kernel @%s does not match its constant", in->name,
                            g->name);
     uir_pl_packing *packing;
     size_t size;
@@ -347,12 +347,13 @@ uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t
             const uir_ipointer *in = &g->pointers.data[i];
             if (in->role == UIR_IPOINTER_OUT) {
                 if (in->role_index >= node->output_count)
-                    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an output the group has not",
+                    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an output that the group lacks",
                                        g->name);
             }
             if (in->role != UIR_IPOINTER_IN && in->role != UIR_IPOINTER_CONST) continue;
             if (in->role_index >= node->input_count)
-                return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an input the group has not", g->name);
+                return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel @%s has an input that the group lacks",
+                                   g->name);
             uir_value_id value = node->inputs[in->role_index];
             if (in->role == UIR_IPOINTER_IN) {
                 used[in->role_index] = true;
@@ -361,7 +362,7 @@ uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t
             uint32_t constant;
             if (!uir_value_info_get(p->module, value)->constant)
                 return uir_pl_fail(p, node, UIR_STATUS_INTERNAL,
-                                   "%%%s of kernel @%s is to be packed, but is no constant", in->name, g->name);
+                                   "%%%s of kernel @%s is to be packed, but is not a constant", in->name, g->name);
             UIR_TRY(pack(p, node, g, i, &b, value, &constant));
             UIR_TRY(uir_vector_push(&p->arena, &constants, constant));
         }

@@ -57,7 +57,7 @@ static uir_status describe_node(const planner *p, const uir_node_info *node, uir
     if (node->op == UIR_OP_GROUP && uir_node_find_attribute(p->module, node, "kernel")) {
         const uir_attribute *trace = uir_node_find_attribute(p->module, node, "trace");
         if (trace && trace->kind == UIR_ATTRIBUTE_STRINGS && trace->count) return describe_trace(p, trace, remark);
-        uir_text_append_string(remark, "alone: not fused with a neighbour");
+        uir_text_append_string(remark, "unfused: no neighbour joined it");
         return uir_text_status(remark);
     }
     if (options && id < options->reason_count && options->reasons[id])
@@ -65,7 +65,7 @@ static uir_status describe_node(const planner *p, const uir_node_info *node, uir
     else if (node->op == UIR_OP_GROUP)
         uir_text_append_string(remark, "no kernel computes it");
     else if (row->traits & UIR_TRAIT_HOST)
-        uir_text_append_format(remark, "kernels are not made of '%s', which is a host operator", row->name);
+        uir_text_append_format(remark, "'%s' is a host operator", row->name);
     return uir_text_status(remark);
 }
 

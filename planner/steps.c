@@ -54,8 +54,8 @@ static uir_status check_row_major(planner *p, uir_value_id value) {
     if (info->producer.id) where = uir_node_location(p->module, uir_node_get(p->module, info->producer));
     p->errors++;
     return uir_error_hint(p->diagnostics, UIR_STATUS_UNSUPPORTED, info->producer.id ? &where : NULL,
-                          "take its layout away in the text of the stage",
-                          "value '%s' has a layout, but not only kernels write and read it",
+                          "remove the layout of this value from the stage's text",
+                          "value '%s' has a layout, but not all of its writers and readers are kernels",
                           uir_string_text(&p->module->strings, info->name));
 }
 
@@ -80,7 +80,7 @@ static uir_status find_tensor(planner *p, uir_value_id value, uint32_t *out_tens
         uir_tensor_rest(constant);
         UIR_TRY(add_value(p, value, UIR_PLAN_STORAGE_CONSTANT, index));
     }
-    if (!p->tensor_of[value.id]) return fail_value(p, value, "value that no step makes");
+    if (!p->tensor_of[value.id]) return fail_value(p, value, "value without a step that computes it");
     *out_tensor = p->tensor_of[value.id] - 1;
     return UIR_STATUS_OK;
 }
@@ -134,7 +134,7 @@ static uir_status find_kernel(planner *p, const uir_node_info *node, uint32_t *o
         *out_kernel = i;
         return UIR_STATUS_OK;
     }
-    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "there is no kernel '%s'", name);
+    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel '%s' is missing", name);
 }
 
 /* The value that the output's elements are made as: reshapes give the same ones. */
@@ -164,7 +164,7 @@ static uir_status add_port_slack(planner *p, const uir_node_info *node, int64_t 
         value = node->outputs[k - node->input_count];
     uir_plan_port *port = value.id ? find_port(p, value) : NULL;
     if (!port || axis < 0 || axis >= (int64_t)uir_value_type(p->module, value)->rank)
-        return uir_pl_fail(p, node, UIR_STATUS_BAD_FILE, "its slack is of no input or output");
+        return uir_pl_fail(p, node, UIR_STATUS_BAD_FILE, "its slack belongs to no input or output");
     if (port->slack == UIR_PLAN_NONE) {
         UIR_TRY(uir_pl_add_fresh_dim(p, out));
         port->slack = *out;
@@ -246,7 +246,7 @@ static uir_status plan_bind_dims(planner *p, const uir_node_info *node, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         uir_symbol symbol;
         if (!uir_dim_is_symbol(p->module->dims, dims[i], &symbol))
-            return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "it binds what is no symbol");
+            return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "it binds a dim that is not a symbol");
         UIR_TRY(uir_pl_add_symbol(p, symbol, &symbols[i]));
     }
     UIR_TRY(uir_pl_add_list(p, symbols, count, &step.symbols));
@@ -268,7 +268,8 @@ static uir_status plan_check_indices(planner *p, const uir_node_info *node, uint
     const uir_dim *low = uir_node_dims(p->module, node, "low", &count),
                   *high = uir_node_dims(p->module, node, "high", &count);
     uir_dim bounds[2 * UIR_PLAN_MAX_RANK];
-    if (count > UIR_PLAN_MAX_RANK) return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "it has %u bounds", count);
+    if (count > UIR_PLAN_MAX_RANK)
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "it has too many bounds: %u", count);
     for (uint32_t k = 0; k < count; k++) {
         bounds[k] = low[k];
         bounds[count + k] = high[k];
@@ -538,15 +539,14 @@ static uir_status refuse_node(planner *p, const uir_node_info *node) {
     const char *what = NULL;
     uir_value_id value = find_unheld(p, node, &what);
     if (!value.id)
-        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes it, and it is no host operator");
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes it, and it is not a host operator");
     uir_location where = uir_node_location(p->module, node);
     const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
     p->errors++;
-    return uir_error_hint(
-        p->diagnostics, UIR_STATUS_UNSUPPORTED, &where,
-        "a model that takes and gives tensors of numbers can be packed; uir-run runs this one as it is",
-        "%s%s%sa package holds no %s, on which only the interpreter works", *name ? "value '" : "", name,
-        *name ? "': " : "", what);
+    return uir_error_hint(p->diagnostics, UIR_STATUS_UNSUPPORTED, &where,
+                          "pack a model of numeric tensors only; run this model with uir-run",
+                          "%s%s%sa package holds no %s, which only the interpreter computes", *name ? "value '" : "",
+                          name, *name ? "': " : "", what);
 }
 
 /* Every node that only the opener could run, in bodies as well, is an error. */

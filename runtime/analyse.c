@@ -93,7 +93,7 @@ static uir_status walk_body(walk *w, uint32_t block, bool loops, uint32_t start,
     w->position++;
     for (uint32_t i = 0; i < b->outputs.count && w->second; i++) {
         uint32_t t = uir_plan_get_word(w->plan, b->outputs, i);
-        if (!is_known(w, t)) return refuse(w, "a body gives a tensor whose size is not known");
+        if (!is_known(w, t)) return refuse(w, "a body returns a tensor whose size is not known");
         use(w, t, w->position);
     }
     for (uint32_t s = w->a->blocks[block].first_epoch; s < w->a->blocks[block].end_epoch && w->second; s++)
@@ -143,7 +143,7 @@ static uir_status learn_step(walk *w, uint32_t index, uint32_t block) {
 static uir_status know_sizes(const walk *w, const uir_plan_step *s) {
     for (uint32_t i = 0; i < s->values.count; i++) {
         uint32_t epoch = w->expression_epoch[uir_plan_get_word(w->plan, s->values, i)];
-        if (epoch == UIR_PLAN_NONE) return refuse(w, "a size that nothing binds");
+        if (epoch == UIR_PLAN_NONE) return refuse(w, "a size is never bound");
         if (!w->known[epoch]) return refuse(w, "a step uses a size that is not known yet");
     }
     return UIR_STATUS_OK;
@@ -174,7 +174,7 @@ static uir_status walk_step(walk *w, uint32_t index, uint32_t block) {
     if (info->epoch != UIR_PLAN_NONE) w->known[info->epoch] = true;
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
-        if (t != UIR_PLAN_NONE && !is_known(w, t)) return refuse(w, "a step gives a tensor whose size is not known");
+        if (t != UIR_PLAN_NONE && !is_known(w, t)) return refuse(w, "a step produces a tensor whose size is not known");
     }
     return UIR_STATUS_OK;
 }
@@ -222,7 +222,7 @@ static uir_status epoch_expressions(walk *w) {
 /* Raises `*epoch` to that of the expression's symbols. */
 static uir_status raise_epoch(const walk *w, uint32_t expression, uint32_t *epoch) {
     uint32_t own = w->expression_epoch[expression];
-    if (own == UIR_PLAN_NONE) return refuse(w, "a size that nothing binds");
+    if (own == UIR_PLAN_NONE) return refuse(w, "a size is never bound");
     if (own > *epoch) *epoch = own;
     return UIR_STATUS_OK;
 }
@@ -243,7 +243,7 @@ static uir_status add_symbols_of(walk *w, uint32_t expression, uint32_t id) {
     const uir_plan_expression *e = &w->plan->expressions[expression];
     if (w->expression_mark[expression] == id + 1) return UIR_STATUS_OK;
     w->expression_mark[expression] = id + 1;
-    if (e->count > w->left) return refuse(w, "its epochs depend on more sizes than it has bytes for");
+    if (e->count > w->left) return refuse(w, "its epochs depend on more sizes than its bytes can hold");
     w->left -= e->count;
     for (uint32_t k = 0; k < e->count; k++) {
         const uir_plan_operation *o = &w->plan->operations[e->first + k];
@@ -273,7 +273,7 @@ static uir_status add_symbols_of_tensor(walk *w, uint32_t tensor, uint32_t id) {
 /* The slack that a port's tensor and what stands for it have. */
 static uir_status learn_slack(walk *w, const uir_plan_port *port, uint32_t *epoch) {
     if (port->slack == UIR_PLAN_NONE) return UIR_STATUS_OK;
-    if (w->a->symbol_epoch[port->slack] != UIR_PLAN_NONE) return refuse(w, "a slack that is something else as well");
+    if (w->a->symbol_epoch[port->slack] != UIR_PLAN_NONE) return refuse(w, "a slack is also used as another size");
     w->a->tensors[port->tensor].slack = port->slack;
     w->a->tensors[port->tensor].slack_axis = port->slack_axis;
     return learn(w, port->slack, epoch);
@@ -393,7 +393,7 @@ static uir_status measure_kernels(walk *w) {
     }
     return parts / LAUNCH_PARTS_PER_BYTE <= p->size
                ? UIR_STATUS_OK
-               : refuse(w, "its launches have more pointers and sizes than it has bytes for");
+               : refuse(w, "its launches have more pointers and sizes than its bytes can hold");
 }
 
 uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, uir_rt_analysis *a) {

@@ -26,7 +26,7 @@ static void describe_tensor(const uir_runtime *r, uint32_t tensor, char *buffer,
     }
     for (uint32_t i = 0; i < p->steps_count; i++) {
         if (!holds(r, p->steps[i].outputs, tensor)) continue;
-        snprintf(buffer, capacity, "a tensor of %zu bytes that node '%.120s' gives", bytes,
+        snprintf(buffer, capacity, "a tensor of %zu bytes that node '%.120s' produces", bytes,
                  uir_plan_get_text(p, p->steps[i].node));
         return;
     }
@@ -81,7 +81,7 @@ uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
     *out_address = bytes ? root->address : (char *)(uintptr_t)nothing;
     if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
     return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, NULL,
-                     "the plan uses a tensor of %zu bytes before it is there", bytes);
+                     "the plan uses a tensor of %zu bytes before it is written", bytes);
 }
 
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
@@ -175,7 +175,7 @@ static uir_status fail_tensor(uir_runtime *r, uint32_t tensor, const char *what)
 
 static uir_status fail_alias(uir_runtime *r, uint32_t tensor, uint64_t from, uint64_t count) {
     char what[120];
-    snprintf(what, sizeof what, "a reshape to another number of elements for these dims: of %llu to %llu",
+    snprintf(what, sizeof what, "a reshape changes the number of elements for these dims: from %llu to %llu",
              (unsigned long long)from, (unsigned long long)count);
     return fail_tensor(r, tensor, what);
 }

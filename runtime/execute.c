@@ -79,8 +79,8 @@ static uir_status run_copy(uir_runtime *r, uint32_t step) {
     }
     UIR_TRY(uir_rt_locate(r, to, &target));
     if (r->tensors[from].bytes != r->tensors[to].bytes)
-        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a copy of %zu bytes to %zu", r->tensors[from].bytes,
-                                r->tensors[to].bytes);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "it copies %zu bytes to a tensor of %zu",
+                                r->tensors[from].bytes, r->tensors[to].bytes);
     if (source == target || !r->tensors[to].bytes) return UIR_STATUS_OK;
     memmove(target, source, r->tensors[to].bytes);
     r->statistics.copies++;
@@ -101,12 +101,12 @@ static uir_status run_bind(uir_runtime *r, uint32_t step) {
     char *data;
     UIR_TRY(uir_rt_locate(r, tensor, &data));
     if (elements != (int64_t)s->symbols.count)
-        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%lld values where %u dims are bound",
-                                (long long)elements, s->symbols.count);
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%lld values are bound to %u dims", (long long)elements,
+                                s->symbols.count);
     for (uint32_t i = 0; i < s->symbols.count; i++) {
         int64_t value = uir_dtype_load_integer((uir_dtype)r->plan->tensors[tensor].dtype, data, i);
         uir_status status = uir_rt_bind_symbol(r, uir_plan_get_word(r->plan, s->symbols, i), value);
-        if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "it gives a dim that cannot be");
+        if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "it sets a dim to an invalid value");
     }
     return epoch == UIR_PLAN_NONE ? UIR_STATUS_OK : uir_rt_enter_epoch(r, epoch);
 }
@@ -241,7 +241,7 @@ static uir_status append_row(loop_run *l, uint32_t k, int64_t trips) {
     if (l->state->iteration == 0 && rank) memcpy(shape + 1, uir_rt_shape(r, row), rank * sizeof *shape);
     shape[0] = l->state->iteration + 1;
     if (rank && memcmp(shape + 1, uir_rt_shape(r, row), rank * sizeof *shape))
-        return uir_rt_fail_step(r, l->step, UIR_STATUS_BAD_DATA, "iteration %lld gives a row of another shape",
+        return uir_rt_fail_step(r, l->step, UIR_STATUS_BAD_DATA, "iteration %lld produces a row of another shape",
                                 (long long)l->state->iteration);
     if (__builtin_mul_overflow(bytes, (uint64_t)l->state->iteration, &used) ||
         __builtin_add_overflow(used, bytes, &needed) || needed > SIZE_MAX / 4)
@@ -346,7 +346,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
         if (tensor == UIR_PLAN_NONE) continue;
         UIR_TRY(uir_rt_locate(r, tensor, &data));
         if (r->tensors[tensor].bytes == 0)
-            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a bound without a value");
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a bound has no value");
         if (i == 0)
             trips = uir_dtype_load_integer((uir_dtype)r->plan->tensors[tensor].dtype, data, 0);
         else

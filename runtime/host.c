@@ -216,7 +216,7 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
     l.largest = uir_rt_attribute_int(r, step, "largest", 1) != 0;
     if (axis < 0 || axis >= (int64_t)rank || bits < 8 ||
         (!uir_dtype_is_float(l.dtype) && !uir_dtype_is_integer(l.dtype)))
-        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "an axis or dtype that top_k has not");
+        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "top_k: its axis or dtype is not supported");
     memcpy(shape, uir_rt_shape(r, x), rank * sizeof *shape);
     (void)uir_shape_element_count(shape, rank, &count);
     int64_t n = shape[axis], outer = 1, inner = 1;

@@ -101,7 +101,7 @@ uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step) {
     /* The kept of every class, how many they are, and a class's work. */
     if (__builtin_mul_overflow(shape[0], shape[1], &lines) || __builtin_mul_overflow(lines, s.most + 1, &room) ||
         __builtin_add_overflow(room, n, &room) || room > INT64_MAX / (int64_t)sizeof(int64_t))
-        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "more boxes than there can be");
+        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "too many boxes");
     UIR_TRY(uir_rt_buffer_grow(r, &r->host, (uint64_t)room * sizeof(int64_t), UIR_PLAN_NONE));
     int64_t *counts = (int64_t *)(void *)r->host.data, *kept = counts + lines;
     s.work = kept + lines * s.most;

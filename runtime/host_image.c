@@ -16,8 +16,7 @@ uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step) {
     const uir_plan_attribute *format = uir_rt_find_attribute(r, step, "format");
     UIR_TRY(uir_rt_host_operand(r, step, 0, &bytes, &data));
     const char *name = format && format->kind == UIR_PLAN_TEXT ? uir_plan_get_text(r->plan, format->first) : "";
-    if (!uir_image_has_format(name))
-        return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "a format that there is not");
+    if (!uir_image_has_format(name)) return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "unknown picture format");
     const uir_image_options options = {.format = name, .stops = stops, .user = r, .extras = r->package->pictures};
     uir_status status = uir_image_decode(&r->allocator, (const uint8_t *)data, (size_t)uir_rt_shape(r, bytes)[0],
                                          &options, &pixels, &problem);

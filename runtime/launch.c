@@ -146,8 +146,8 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l)
         else
             given = bytes;
         if (given < bytes)
-            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "pointer %u of its kernel wants %zu bytes of %zu", i,
-                                    bytes, given);
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE,
+                                    "pointer %u of its kernel requires %zu bytes, but has %zu", i, bytes, given);
         l->sizes[i] = given;
         l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : moved;
     }
@@ -197,7 +197,7 @@ static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const uir_rt_launc
     size_t at = 0;
     for (uint32_t i = 0; i < dim_count && at + 24 < sizeof text; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, i ? ", %lld" : "%lld", (long long)l->symbols[i]);
-    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "no variant of kernel @%s is for the sizes (%s)",
+    return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "no variant of kernel @%s fits the sizes (%s)",
                             uir_plan_get_text(r->plan, kernel_of(r, step)->name), text);
 }
 
@@ -274,7 +274,7 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     UIR_TRY(bind_phases(r, step, l));
     const uir_driver *driver = NULL;
     const uir_driver_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &driver);
-    if (!kernel) return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no device here runs its kernel");
+    if (!kernel) return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no driver can run its kernel");
     UIR_TRY(ensure_state(r, l, driver, kernel));
     uint32_t tiles = 0;
     for (uint32_t i = 0; i < chosen->symbol_count; i++)

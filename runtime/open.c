@@ -161,7 +161,7 @@ static uir_status explain_not_native(uir_package *p, uir_diagnostics *diagnostic
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     UIR_TRY_ALLOCATE(p->not_native, uir_arena_copy_string(&p->arena, text, strlen(text)));
-    uir_warning(diagnostics, NULL, "%s; what runs anywhere runs instead, many times slower", text);
+    uir_warning(diagnostics, NULL, "%s; the VM runs the kernels instead, many times slower", text);
     return UIR_STATUS_OK;
 }
 
@@ -241,7 +241,7 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
             }
             if (!found)
                 return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                                 "no device here runs kernel @%s of the package",
+                                 "no driver can run kernel @%s of the package",
                                  uir_plan_get_text(&p->plan, p->plan.kernels[k].name));
         }
     }
@@ -300,7 +300,8 @@ static uir_status check_weights(const uir_package *p, const uir_package_section 
     for (uint32_t i = 0; i <= p->plan.constants_count; i++) {
         uint64_t next = i < p->plan.constants_count ? p->plan.constants[i].offset : end;
         if (next < at || next - at >= RT_ALIGN) /* offsets are aligned: the next one that can be */
-            return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's constants are out of order");
+            return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                             "the package's constants overlap or are not contiguous");
         for (; at < next; at++) {
             if (s->data[at])
                 return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
@@ -472,7 +473,7 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     *out_package = NULL;
     if (options->driver_count == 0 || options->driver_count > RT_MAX_DRIVERS || (uintptr_t)bytes % RT_ALIGN)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "a package is opened with 1 to %d drivers, its bytes aligned to %d", RT_MAX_DRIVERS, RT_ALIGN);
+                         "a package requires 1 to %d drivers and bytes aligned to %d", RT_MAX_DRIVERS, RT_ALIGN);
     UIR_TRY_ALLOCATE(p, uir_allocate_zeroed(allocator, sizeof *p));
     p->allocator = *allocator;
     uir_arena_init(&p->arena, &p->allocator);
@@ -544,7 +545,7 @@ uir_status uir_package_open_file(const char *path, const uir_package_options *op
 uir_status uir_package_check_file(const uir_package *p, uir_diagnostics *diagnostics) {
     if (!p->file.mapped || uir_file_is_unchanged(&p->file, p->descriptor)) return UIR_STATUS_OK;
     return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = p->path},
-                          "open it again; one that is opened without maps does not notice",
+                          "open it again, without maps if the file may change",
                           "the package has changed since it was opened");
 }
 

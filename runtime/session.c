@@ -131,8 +131,8 @@ static uir_status bind(uir_runtime *r, const uir_package_port *port, const char 
                          "%s '%s': elements of less than a byte have no strides", what, port->name);
     for (uint32_t d = 0; d < port->rank; d++) {
         if (strides[d] < 0)
-            return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s '%s': stride %lld of axis %u", what,
-                             port->name, (long long)strides[d], d);
+            return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                             "%s '%s': stride %lld of axis %u is negative", what, port->name, (long long)strides[d], d);
         out->strides[d] = strides[d];
     }
     out->strided = port->rank > 0;
@@ -152,13 +152,13 @@ uir_status uir_runtime_set_input_strided(uir_runtime *r, uint32_t index, uir_dty
     uint64_t count;
     size_t bytes;
     if (index >= r->plan->inputs_count)
-        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no input %u: the model has %u",
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %u; it has %u",
                          index, r->plan->inputs_count);
     uir_package_port port = uir_package_get_input(r->package, index);
     if (dtype != port.dtype || rank != port.rank)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,
-                         "input '%s': %s of rank %u was given, it is %s of rank %u", port.name, uir_dtype_name(dtype),
-                         rank, uir_dtype_name(port.dtype), port.rank);
+                         "input '%s': %s of rank %u was given, but it is %s of rank %u", port.name,
+                         uir_dtype_name(dtype), rank, uir_dtype_name(port.dtype), port.rank);
     for (uint32_t d = 0; d < rank; d++) {
         char message[320];
         if (shape[d] >= 0 && (port.dims[d] < 0 || shape[d] == port.dims[d])) continue;
@@ -190,7 +190,7 @@ uir_status uir_runtime_bind_output(uir_runtime *r, uint32_t index, void *data, s
 uir_status uir_runtime_bind_output_strided(uir_runtime *r, uint32_t index, const int64_t *strides, void *data,
                                            size_t capacity) {
     if (index >= r->plan->outputs_count)
-        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no output %u: the model has %u",
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no output %u; it has %u",
                          index, r->plan->outputs_count);
     uir_package_port port = uir_package_get_output(r->package, index);
     return bind(r, &port, "output", strides, data, capacity, &r->bound_outputs[index]);
@@ -383,7 +383,7 @@ void uir_runtime_forget_cancel(uir_runtime *r) {
 uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runtime_output *out_output) {
     if (index >= r->plan->outputs_count || !r->ran)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         r->ran ? "there is no such output" : "there are no outputs before a run has ended well");
+                         r->ran ? "no such output" : "outputs exist only after a successful run");
     uint32_t tensor = r->plan->outputs[index].tensor;
     *out_output = (uir_runtime_output){(uir_dtype)r->plan->tensors[tensor].dtype,
                                        uir_rt_rank(r, tensor),
@@ -405,7 +405,7 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     see_kernels(r);
     uir_status status = plan_all(r);
     if (status == UIR_STATUS_CANCELLED && __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED))
-        return uir_error(r->diagnostics, status, NULL, "laying out a run was cancelled");
+        return uir_error(r->diagnostics, status, NULL, "planning the run was cancelled");
     *out_bytes = r->epochs[0].block_size;
     return status;
 }
@@ -443,7 +443,7 @@ uir_status uir_runtime_find_shape(uir_runtime *r, const int64_t *const *input_sh
     size_t values_size = ((size_t)r->plan->symbols_count + 1) * sizeof *r->values,
            bound_size = ((size_t)r->plan->symbols_count + 1) * sizeof *r->bound;
     if (index >= r->plan->outputs_count)
-        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there is no output %u: the model has %u",
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no output %u; it has %u",
                          index, r->plan->outputs_count);
     int64_t *values = uir_allocate(&r->allocator, values_size);
     bool *bound = uir_allocate(&r->allocator, bound_size);
@@ -463,7 +463,8 @@ uir_status uir_runtime_find_shape(uir_runtime *r, const int64_t *const *input_sh
 uir_status uir_runtime_count_cost(uir_runtime *r, uir_runtime_cost *out) {
     *out = (uir_runtime_cost){.scratch_bytes = (uint64_t)r->scratch_needed * r->threads};
     if (!r->epochs[0].valid)
-        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "nothing was planned to be counted");
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "no run was planned: there is nothing to count");
     memset(r->steps, 0, r->plan->steps_count * sizeof *r->steps);
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         const uir_rt_step_info *info = &r->analysis->steps[i];
@@ -498,7 +499,7 @@ bool uir_runtime_get_launch_cost(const uir_runtime *r, uint32_t index, uir_runti
 
 uir_status uir_runtime_count_traffic(uir_runtime *r) {
     uint64_t total = 0;
-    if (!r->ran) return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "there was no run to count");
+    if (!r->ran) return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no run to count");
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         if (r->plan->steps[i].kind != UIR_PLAN_STEP_LAUNCH || !r->steps[i].calls) continue;
         UIR_TRY(uir_rt_launch_count_traffic(r, i, &r->steps[i].traffic, &r->steps[i].flops));

@@ -50,13 +50,12 @@ static uir_status verify_output(verifier *v, uint32_t step, uint32_t tensor) {
     bool own = v->plan->tensors[root].storage == UIR_PLAN_STORAGE_OWN;
     if (!(row->traits & (own ? UIR_PLAN_MAKES : UIR_PLAN_FILLS)))
         return refuse(v, step,
-                      own ? "makes no room, and gives tensor %u, which has no place"
-                          : "makes room, and gives tensor %u, which has its place",
+                      own ? "writes tensor %u, which has no storage, and cannot allocate it"
+                          : "allocates tensor %u, which already has storage",
                       tensor);
-    if (own && root != tensor)
-        return refuse(v, step, "makes room for tensor %u, which is another name of %u", tensor, root);
+    if (own && root != tensor) return refuse(v, step, "allocates tensor %u, which is an alias of %u", tensor, root);
     if (*writer == step) return refuse(v, step, "writes tensor %u twice", root);
-    if (*writer != UIR_PLAN_NONE) return refuse(v, step, "writes tensor %u, which step %u writes", root, *writer);
+    if (*writer != UIR_PLAN_NONE) return refuse(v, step, "writes tensor %u, which step %u also writes", root, *writer);
     *writer = step;
     return UIR_STATUS_OK;
 }
@@ -70,8 +69,8 @@ static uir_status verify_packed(const verifier *v, uint32_t step, uint32_t tenso
     if ((!room && !laid_out) || uir_plan_get_step_row(v->plan->steps[step].kind)->traits & UIR_PLAN_STRIDES)
         return UIR_STATUS_OK;
     return refuse(v, step,
-                  laid_out ? "takes tensor %u as row-major, which has a layout"
-                           : "takes tensor %u as packed, which may have room between its elements",
+                  laid_out ? "uses tensor %u as row-major, but it has a layout"
+                           : "uses tensor %u as contiguous, but it may have gaps between elements",
                   tensor);
 }
 
@@ -99,7 +98,7 @@ static uir_status verify_step(verifier *v, uint32_t step) {
         uint32_t t = uir_plan_get_word(p, s->inputs, i);
         if (t == UIR_PLAN_NONE) continue;
         if (v->a->tensors[root_of(v, t)].writer == step)
-            return refuse(v, step, "writes over tensor %u while it reads it", root_of(v, t));
+            return refuse(v, step, "overwrites tensor %u while it reads it", root_of(v, t));
         UIR_TRY(verify_packed(v, step, t));
     }
     return UIR_STATUS_OK;
@@ -112,15 +111,15 @@ static uir_status verify_tensors(verifier *v) {
         const uir_plan_tensor *tensor = &p->tensors[t];
         bool given = tensor->storage == UIR_PLAN_STORAGE_INPUT || tensor->storage == UIR_PLAN_STORAGE_CONSTANT;
         if (tensor->storage == UIR_PLAN_STORAGE_INPUT && p->inputs[tensor->index].tensor != t)
-            return refuse_plan(v, "an input is not the one of tensor", t);
+            return refuse_plan(v, "an input does not match tensor", t);
         if (tensor->storage == UIR_PLAN_STORAGE_OUTPUT && p->outputs[tensor->index].tensor != t)
-            return refuse_plan(v, "an output is not the one of tensor", t);
+            return refuse_plan(v, "an output does not match tensor", t);
         v->state[t] = given ? WRITTEN : UNWRITTEN;
     }
     for (uint32_t b = 0; b < p->blocks_count; b++) {
         for (uint32_t i = 0; i < p->blocks[b].inputs.count; i++) {
             uint32_t t = uir_plan_get_word(p, p->blocks[b].inputs, i);
-            if (v->is_port[t]) return refuse_plan(v, "bodies share the port that is tensor", t);
+            if (v->is_port[t]) return refuse_plan(v, "bodies share the port of tensor", t);
             v->is_port[t] = true;
         }
     }
@@ -130,8 +129,8 @@ static uir_status verify_tensors(verifier *v) {
 /* ---- the order of writing and reading ---- */
 static const char *explain(const verifier *v, uint32_t root) {
     if (v->state[root] == GONE) return "which was written in a body that has ended";
-    if (v->plan->tensors[root].storage == UIR_PLAN_STORAGE_PORT) return "which only its own body has";
-    return v->a->tensors[root].writer == UIR_PLAN_NONE ? "which nothing writes" : "which is written later";
+    if (v->plan->tensors[root].storage == UIR_PLAN_STORAGE_PORT) return "which exists only in its own body";
+    return v->a->tensors[root].writer == UIR_PLAN_NONE ? "which no step writes" : "which is written later";
 }
 
 static void write(verifier *v, uint32_t tensor) {
@@ -168,7 +167,7 @@ static uir_status verify_block(verifier *v, uint32_t block, uint32_t of) {
     for (uint32_t i = 0; i < b->outputs.count && block; i++) {
         uint32_t t = uir_plan_get_word(v->plan, b->outputs, i);
         if (v->state[root_of(v, t)] != WRITTEN)
-            return refuse(v, of, "has a body that gives tensor %u, %s", t, explain(v, root_of(v, t)));
+            return refuse(v, of, "has a body that returns tensor %u, %s", t, explain(v, root_of(v, t)));
         UIR_TRY(verify_packed(v, of, t));
     }
     while (block && v->logged > begin) v->state[v->log[--v->logged]] = GONE;

@@ -13,7 +13,7 @@ static uir_status refuse(uir_context *context, const char *what, const char *pat
     uir_location place = {.file = path};
     uir_status status = uir_error_hint(&call.diagnostics, UIR_STATUS_UNSUPPORTED, path ? &place : NULL,
                                        "make a package of the model with uir-pack, and open that",
-                                       "%s needs the compiler, which this library is without", what);
+                                       "%s requires the compiler, which this library does not contain", what);
     return uir_call_end(&call, status, what);
 }
 
@@ -41,7 +41,7 @@ uir_status uir_package_make_key(uir_context *context, const char *path) {
     uir_call call;
     uir_call_begin(&call, context);
     uir_status status = uir_error_hint(&call.diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = path},
-                                       "uir-pack --make-key makes one", "this library makes no keys");
+                                       "run uir-pack --make-key", "this library cannot make keys");
     return uir_call_end(&call, status, "making a key");
 }
 
@@ -61,7 +61,7 @@ uir_status uir_extractor_create(uir_context *context, const char *path, uir_valu
                                 const char *external_data, const volatile bool *cancel, uir_extractor **out_extractor) {
     (void)inputs, (void)input_count, (void)external_data, (void)cancel;
     *out_extractor = NULL;
-    return refuse(context, "taking a model apart", path);
+    return refuse(context, "extracting parts of a model", path);
 }
 
 /* There are no parts that the following could be asked of. */
@@ -100,7 +100,7 @@ size_t uir_extractor_input_count(const uir_extractor *extractor) {
 
 uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes) {
     (void)out_bytes;
-    return refuse(context, "the cache", folder);
+    return refuse(context, "emptying the cache", folder);
 }
 
 uir_status uir_op_get_info(size_t index, uir_op_info *out_info) {

@@ -62,8 +62,8 @@ static uir_status find(uir_driver_module *module, const uir_driver_entry *entry,
         return status;
     }
     if (!fits(kernel, entry))
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel @%s: the plan calls it otherwise",
-                         kernel->name);
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                         "VM kernel @%s: its dims, tiles, pointers or phases do not match the plan's", kernel->name);
     *out_kernel = (const uir_driver_kernel *)(const void *)kernel;
     return UIR_STATUS_OK;
 }
@@ -83,7 +83,7 @@ static uir_status prepare(uir_driver_launch *launch, uir_diagnostics *diagnostic
     for (uint32_t i = 0; i < launch->phase_count; i++) {
         if (uir_vm_indices(launch->state, i) != launch->indices[i])
             return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
-                             "VM kernel @%s: phase %u has other parallel axes than the plan says", kernel->name, i);
+                             "VM kernel @%s: the parallel axes of phase %u do not match the plan's", kernel->name, i);
     }
     return UIR_STATUS_OK;
 }

@@ -58,7 +58,8 @@ static uir_status align_operand(vm_machine *machine, const vm_view *result, oper
         int64_t wanted = from_end <= result->rank ? result->dims[result->rank - from_end].count : 1;
         bool block = v->block && from_end == 1 && count > 0;
         if (count != 1 && count != wanted && !block)
-            return uir_vm_fail(machine, "an operand of %lld along a dim of %lld", (long long)count, (long long)wanted);
+            return uir_vm_fail(machine, "an operand of extent %lld does not match a dim of %lld", (long long)count,
+                               (long long)wanted);
         if (from_end == 1) {
             o->single = count == 1;
             o->repeats = block && count != wanted && count != 1;
@@ -308,7 +309,7 @@ uir_status uir_vm_elementwise(vm_machine *machine, const vm_instruction *in, con
          casts = row->family == UIR_IOP_FAMILY_CAST;
     action what = {in, moves || casts ? NULL : machine->routines->elementwise[in->code][in->dtype], casts};
     if (!moves && !casts && !what.routine)
-        return uir_vm_fail(machine, "%s has no meaning for %s", row->name, uir_dtype_name((uir_dtype)in->dtype));
+        return uir_vm_fail(machine, "%s is not defined for %s", row->name, uir_dtype_name((uir_dtype)in->dtype));
     UIR_TRY(uir_vm_view_bind(machine, in->slices[0], &result));
     if (result->total == 0) return UIR_STATUS_OK;
     UIR_TRY(bind_operands(machine, in, row, result, operands));

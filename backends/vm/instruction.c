@@ -85,7 +85,7 @@ static uir_status reduce_rows(vm_machine *machine, const vm_instruction *in, con
     _Alignas(64) char lanes[UIR_REDUCE_LANES * 8];
     char identity[8] = {0}, old[8], *buffer = machine->chunks[1];
     if (!routine || !combine)
-        return uir_vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
+        return uir_vm_fail(machine, "this reduction is not defined for %s", uir_dtype_name(dtype));
     store_identity(in->code, dtype, identity);
     for (int64_t r = 0; r < rows; r++) {
         if (vm_is_cancelled(machine)) return UIR_STATUS_CANCELLED;
@@ -117,7 +117,7 @@ static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, 
     int64_t columns = vm_view_columns(from), lines = from->dims[from->rank - 2].count,
             groups = columns ? to->total / columns : 0;
     char identity[8] = {0}, *sum = machine->chunks[0], *buffer = machine->chunks[1];
-    if (!combine) return uir_vm_fail(machine, "this reduction has no meaning for %s", uir_dtype_name(dtype));
+    if (!combine) return uir_vm_fail(machine, "this reduction is not defined for %s", uir_dtype_name(dtype));
     store_identity(in->code, dtype, identity);
     for (int64_t g = 0; g < groups; g++) {
         for (int64_t start = 0; start < columns; start += VM_CHUNK) {
@@ -142,7 +142,7 @@ static uir_status reduce_columns(vm_machine *machine, const vm_instruction *in, 
 
 static uir_status check_lines(vm_machine *machine, const vm_view *lines, const vm_view *from, uint32_t axis) {
     uint32_t dim = axis == UIR_IAXIS_COL ? 2 : 1;
-    if (from->rank < dim) return uir_vm_fail(machine, "a reduction along a dim that its slice has not");
+    if (from->rank < dim) return uir_vm_fail(machine, "a reduction along a dim that its slice lacks");
     int64_t count = from->dims[from->rank - dim].count;
     if (count && lines->total != from->total / count)
         return uir_vm_fail(machine, "a reduction of %lld lines into %lld", (long long)(from->total / count),
@@ -161,7 +161,7 @@ static uir_status reduce(vm_machine *machine, const vm_instruction *in) {
         UIR_TRY(uir_vm_view_copy(machine, from, &copy));
     if (in->axis != UIR_IAXIS_COL) return reduce_rows(machine, in, to, from, copy);
     if (vm_view_columns(from) != vm_view_columns(to) && to->total)
-        return uir_vm_fail(machine, "a column reduction keeps its columns");
+        return uir_vm_fail(machine, "a column reduction must keep its columns");
     return reduce_columns(machine, in, to, from, copy);
 }
 
@@ -172,9 +172,9 @@ static uir_status scan(vm_machine *machine, const vm_instruction *in) {
     UIR_TRY(uir_vm_view_bind(machine, in->slices[1], &from));
     UIR_TRY(uir_vm_view_bind(machine, in->slices[2], &carry));
     UIR_TRY(check_lines(machine, carry, from, in->axis));
-    if (!routine) return uir_vm_fail(machine, "this scan has no meaning for %s", uir_dtype_name((uir_dtype)in->dtype));
+    if (!routine) return uir_vm_fail(machine, "this scan is not defined for %s", uir_dtype_name((uir_dtype)in->dtype));
     if (to->total != from->total || in->axis == UIR_IAXIS_COL)
-        return uir_vm_fail(machine, "a scan runs along rows into as many elements");
+        return uir_vm_fail(machine, "a scan must run along rows and keep the number of elements");
     UIR_TRY(uir_vm_count(machine, (uint64_t)from->total));
     int64_t columns = vm_view_columns(from), rows = columns ? from->total / columns : 0;
     char *copy = NULL;

@@ -169,7 +169,7 @@ static uir_status share_places(vm_machine *machine, vm_state *s) {
         uint64_t size = uir_dtype_bits((uir_dtype)p->dtype) / 8 * p->instances,
                  place = uir_dtype_bits((uir_dtype)owner->dtype) / 8 * owner->instances;
         if ((uint64_t)s->spans[i] * size > (uint64_t)s->spans[p->over] * place)
-            return uir_vm_fail(machine, "pointer %u is larger than its place", i);
+            return uir_vm_fail(machine, "pointer %u is larger than the storage it shares", i);
         s->places[i] = s->places[p->over];
     }
     return UIR_STATUS_OK;

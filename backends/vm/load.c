@@ -282,7 +282,7 @@ static uir_status find_all_traits(uir_vm_kernel *k) {
 static uir_status load(uir_reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostics) {
     bool *seen;
     if (in->end - in->at < (ptrdiff_t)sizeof VM_MAGIC || memcmp(in->at, VM_MAGIC, sizeof VM_MAGIC)) {
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are no VM kernel");
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are not a VM kernel");
     }
     in->at += sizeof VM_MAGIC;
     uint64_t version = uir_reader_take(in, 2), length = uir_reader_take(in, 4);
@@ -290,7 +290,7 @@ static uir_status load(uir_reader *in, uir_vm_kernel *k, uir_diagnostics *diagno
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel of version %u: this build reads version %d",
                          (unsigned)version, VM_VERSION);
     if (length > 200 || length > (size_t)(in->end - in->at))
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the VM kernel's name is out of order");
+        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the VM kernel's name is invalid");
     UIR_TRY_ALLOCATE(k->name, uir_arena_copy_string(&k->arena, (const char *)in->at, (size_t)length));
     in->at += length;
     uir_status status = read_tables(in, k);
@@ -299,8 +299,7 @@ static uir_status load(uir_reader *in, uir_vm_kernel *k, uir_diagnostics *diagno
     UIR_TRY(status);
     UIR_TRY_ALLOCATE(seen, uir_arena_allocate_array(&k->arena, (size_t)k->items_count + 1, sizeof *seen));
     const char *fault = find_fault(k, seen);
-    if (fault)
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel @%s: %s is out of order", k->name, fault);
+    if (fault) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel @%s: %s is invalid", k->name, fault);
     UIR_TRY(find_all_traits(k));
     k->valid = true;
     return UIR_STATUS_OK;

@@ -34,9 +34,9 @@ static void find_panel(const vm_view *v, matrix *out) {
 static uir_status bind_matrix(vm_machine *machine, uint32_t slice, uir_dtype compute, matrix *out) {
     const vm_view *v;
     UIR_TRY(uir_vm_view_bind(machine, slice, &v));
-    if (v->rank < 2) return uir_vm_fail(machine, "mma's operands are matrices");
+    if (v->rank < 2) return uir_vm_fail(machine, "mma's operands must be matrices");
     for (uint32_t d = 0; d + 2 < v->rank; d++) {
-        if (v->dims[d].count != 1) return uir_vm_fail(machine, "mma's operands are matrices");
+        if (v->dims[d].count != 1) return uir_vm_fail(machine, "mma's operands must be matrices");
     }
     *out = (matrix){v, &v->dims[v->rank - 2], &v->dims[v->rank - 1], NULL, 0, 0, NULL, false};
     if (v->total == 0 || v->dtype != compute) return UIR_STATUS_OK;
@@ -78,13 +78,13 @@ uir_status uir_vm_mma(vm_machine *machine, const vm_instruction *in) {
     matrix c, a, b;
     uir_dtype dtype = (uir_dtype)in->dtype;
     vm_product *routine = machine->routines->product[dtype];
-    if (!routine) return uir_vm_fail(machine, "mma has no meaning for %s", uir_dtype_name(dtype));
+    if (!routine) return uir_vm_fail(machine, "mma is not defined for %s", uir_dtype_name(dtype));
     UIR_TRY(bind_matrix(machine, in->slices[0], dtype, &c));
     UIR_TRY(bind_matrix(machine, in->slices[1], dtype, &a));
     UIR_TRY(bind_matrix(machine, in->slices[2], dtype, &b));
     int64_t m = c.row->count, n = c.column->count, k = a.column->count;
     if (a.row->count != m || b.column->count != n || b.row->count != k)
-        return uir_vm_fail(machine, "mma of shapes that do not fit");
+        return uir_vm_fail(machine, "the shapes of mma's operands do not match");
     if (c.view->total == 0 || k == 0) return UIR_STATUS_OK;
     UIR_TRY(uir_vm_count(machine, (uint64_t)(m * n / 32 + 1) * (uint64_t)k));
     if (!c.data || c.along || c.step != 1 || (m > 1 && c.leading == 0)) UIR_TRY(copy_matrix(machine, dtype, &c));

@@ -110,7 +110,7 @@ static uir_status read_index(vm_machine *machine, const vm_item *item) {
     UIR_TRY(uir_vm_view_bind(machine, item->slice, &view));
     UIR_TRY(uir_vm_evaluate(machine, item->limit, &limit));
     vm_touch(machine, item->symbol);
-    if (view->total != 1) return uir_vm_fail(machine, "an index is one element");
+    if (view->total != 1) return uir_vm_fail(machine, "an index must be one element");
     if (machine->traffic) { /* there is no data: the index is somewhere inside */
         uir_vm_count_view(machine, item->slice, view);
         machine->outside[item->symbol] = limit <= 0;

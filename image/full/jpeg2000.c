@@ -74,7 +74,7 @@ static const char *check_sizes(codestream *c, const uint8_t *at, uint32_t length
              rows = (bottom - top + tile_height - 1) / tile_height;
     if (!c->components || c->components > MOST_COMPONENTS) return "the JPEG 2000 picture has more than 4 components";
     if (columns > 65535 || rows > 65535 || columns * rows > c->size / LEAST_TILE_PART + 1)
-        return "the JPEG 2000 picture is cut off: its header tells of more tiles than its bytes can hold";
+        return "the JPEG 2000 picture is cut off: its header declares more tiles than its bytes can hold";
     return NULL;
 }
 
@@ -194,7 +194,7 @@ static uir_status take_pixels(uir_image_source *source, const opj_image_t *image
     uir_pixels *p = &source->pixels;
     if (!covers(image, p))
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
-                              "the JPEG 2000 picture's components are of other sizes, or of more than 16 bits");
+                              "the JPEG 2000 picture's components differ in size, or have more than 16 bits");
     const opj_image_comp_t *c = image->comps;
     source->gray = image->numcomps < 3;
     bool coarse = !source->gray && c[0].dx == 1 && c[1].dx > 1;

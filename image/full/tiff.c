@@ -116,7 +116,8 @@ static uir_status check_pieces(const libtiff *l, uir_image_source *source, TIFF 
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count && sum <= source->size; i++) sum += l->TIFFGetStrileByteCount(tiff, i);
     if (sum > source->size)
-        return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture is cut off: its parts have more bytes");
+        return uir_image_fail(source, UIR_STATUS_BAD_DATA,
+                              "the TIFF picture is cut off: its parts have more bytes than the file");
     if (compression == COMPRESSION_JPEG && !has_few_scans(source, 100 + 4 * (uint64_t)count))
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture's JPEG data have too many scans");
     return UIR_STATUS_OK;
@@ -167,7 +168,7 @@ static uir_status take_pixels(const libtiff *l, uir_image_source *source, TIFF *
     if (extra_count && extra_count <= 8) l->TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra_count, alone);
     if (!l->TIFFRGBAImageOK(tiff, message))
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
-                              "the TIFF picture is of colours that cannot be shown as RGB");
+                              "the TIFF picture has colours that cannot be shown as RGB");
     if (!l->TIFFReadRGBAImageOriented(tiff, (uint32_t)p->width, (uint32_t)p->height, raster, ORIENTATION_TOPLEFT, 1))
         return uir_image_fail(source, UIR_STATUS_BAD_DATA, "the TIFF picture is damaged or cut off");
     size_t count = p->size / 3;

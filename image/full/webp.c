@@ -45,7 +45,7 @@ uir_status uir_image_read_webp(uir_image_source *source) {
                               "machine or cannot be opened by this program");
     WebPDecoderConfig config;
     if (!library.WebPInitDecoderConfigInternal(&config, WEBP_DECODER_ABI_VERSION))
-        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the libwebp at hand is of another version");
+        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the installed libwebp has an incompatible version");
     VP8StatusCode code =
         library.WebPGetFeaturesInternal(source->data, source->size, &config.input, WEBP_DECODER_ABI_VERSION);
     if (code == VP8_STATUS_NOT_ENOUGH_DATA)

@@ -1,8 +1,8 @@
-/* uir: a tensor compiler and deployment runtime for ONNX models. The public C API.
+/* The public C API of uir, a tensor compiler and deployment runtime for ONNX models.
  *
- * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. Anything not in this header
- * is not API; tools.h beside it is for tools that look inside, and promises nothing. Nothing here prints, exits or
- * keeps global state; every object belongs to a context.
+ * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. Only this header is API;
+ * tools.h beside it is for tools that inspect the compiler, and promises nothing. The library never prints or exits and
+ * keeps no global state. Every object belongs to a context.
  *
  *   uir_context *context;
  *   uir_model *model;
@@ -15,30 +15,31 @@
  *       uir_session_get_output(session, 0, &output);
  *   }
  *
- * Two libraries have it: libuir, and libuir_rt, which opens packages (uir_model_open_package_file) and has no compiler:
- * there what compiles is UNSUPPORTED, and value files are tensors in .npy and .pb.
+ * Libraries. libuir and libuir_rt have this API. libuir_rt opens packages (uir_model_open_package_file) and has no
+ * compiler: functions that compile return UNSUPPORTED there, and value files are tensors in .npy and .pb.
  *
- * Structures that grow. A structure whose first member is `struct_size` may get more members at its end in a later
- * version, never in what was padding before; every other structure stays as it is. Programs and libraries of different
- * versions work together by this:
- *   - Who makes the structure sets struct_size to its sizeof; UIR_INIT(&structure) zeroes it and does that. 0 is
- *     INVALID_ARGUMENT.
- *   - What is given to the library (options): zero is the default of each member. A smaller struct_size is that of an
- *     older version, whose missing members are defaults. A larger one is that of a newer version: INVALID_ARGUMENT if a
- *     byte beyond what the library knows is not zero, for it asks for what this library does not do.
- *   - What the library fills (`out_`): the members that fit in struct_size. Bytes beyond what the library knows become
- *     zeros; struct_size stays.
- *   - What is handed to a callback: struct_size is the library's. A member is there when it lies within.
+ * Growing structures. A structure whose first member is `struct_size` may get more members at its end in a later
+ * version, never in former padding. Every other structure stays as it is. Programs and libraries of different versions
+ * work together by these rules:
+ *   - The creator of a structure sets struct_size to its sizeof; UIR_INIT(&structure) zeroes it and does that. A
+ *     struct_size of 0 is INVALID_ARGUMENT.
+ *   - Structures that the library reads (options): zero is the default of each member. A smaller struct_size is that of
+ *     an older version, whose missing members have their defaults. A larger one is that of a newer version:
+ *     INVALID_ARGUMENT if a byte beyond the members that the library knows is not zero, since the library does not
+ *     know the request.
+ *   - Structures that the library fills (`out_`): it fills the members that fit in struct_size, zeroes bytes beyond the
+ *     members that it knows, and keeps struct_size.
+ *   - Structures passed to a callback: struct_size is the library's. A member is present if it is within struct_size.
  *
- * Objects: what a uir_..._create, _load or _open gives belongs to the caller until its uir_..._destroy, and is NULL
- * where the call failed. NULL may be given to every uir_..._destroy, which then does nothing. All other pointers that
- * come out of the library belong to it; how long each lives is said where it comes from. What goes in by pointer is
- * needed until the call returns, unless it says more. Objects of several contexts may be used together.
+ * Ownership. The caller owns each object that a uir_..._create, _load or _open function returns, until its
+ * uir_..._destroy. The object is NULL if the call failed. Every uir_..._destroy accepts NULL and then does nothing. The
+ * library owns all other pointers that it returns; each function states their lifetime. Memory passed by pointer must
+ * be valid until the call returns, unless a comment states more. Objects of several contexts may be used together.
  *
- * What does not name a version has been there since 0.1.0.
+ * Versions. Names without a version exist since 0.1.0.
  *
- * Threads: a context may be used from several threads when each works on its own models and sessions; one model may
- * have sessions on several threads; one session is used by one thread at a time. */
+ * Threads. Several threads may use one context if each works on its own models and sessions. One model may have
+ * sessions on several threads. A session is used by one thread at a time. */
 #ifndef UIR_UIR_H
 #define UIR_UIR_H
 
@@ -54,7 +55,7 @@ extern "C" {
 #define UIR_VERSION_MAJOR 0
 #define UIR_VERSION_MINOR 1
 #define UIR_VERSION_PATCH 0
-/* The header's, to be compared with the library's, uir_version_number(). */
+/* Version of the header, to compare with uir_version_number(), that of the library. */
 #define UIR_VERSION_NUMBER (UIR_VERSION_MAJOR * 1000000 + UIR_VERSION_MINOR * 1000 + UIR_VERSION_PATCH)
 
 #if defined(__GNUC__)
@@ -65,7 +66,7 @@ extern "C" {
 #define UIR_WARN_UNUSED
 #endif
 
-/* Zeroes a structure that grows and sets its struct_size: uir_model_info info; UIR_INIT(&info); */
+/* Zeroes a growing structure and sets its struct_size: uir_model_info info; UIR_INIT(&info); */
 #define UIR_INIT(structure)                                                                                            \
     (memset((structure), 0, sizeof *(structure)), (void)((structure)->struct_size = sizeof *(structure)))
 
@@ -90,25 +91,26 @@ typedef enum uir_status_code { UIR_STATUS_TABLE(UIR_STATUS_ENUM) UIR_STATUS_COUN
 #undef UIR_STATUS_ENUM
 typedef uir_status_code uir_status;
 
-/* "ok"; what is no status has a text too. It lives as long as the program. */
+/* Text of a status, as "ok"; a number that is not a status has a text too. It lives as long as the program. */
 UIR_API const char *uir_status_text(uir_status status);
-UIR_API int uir_status_exit_code(uir_status status); /* of uir-run and the others, by the table */
-/* Of the library that the program runs with: "0.1.0", which lives as long as the program, and UIR_VERSION_NUMBER as it
- * was then. */
+/* Exit code of the command line tools for a status, by the table. */
+UIR_API int uir_status_exit_code(uir_status status);
+/* Version of the running library: "0.1.0", which lives as long as the program. */
 UIR_API const char *uir_version(void);
+/* The same as a number: UIR_VERSION_NUMBER of the header that the library was compiled with. */
 UIR_API uint32_t uir_version_number(void);
 
 typedef enum uir_severity { UIR_SEVERITY_NOTE, UIR_SEVERITY_WARNING, UIR_SEVERITY_ERROR } uir_severity;
 
-/* Memory. One function does all: pointer NULL allocates, new_size 0 releases (returns NULL), else resizes. Blocks are
- * aligned to 64 bytes. It returns NULL on failure, leaving the old block valid, and may be called from several threads.
- */
+/* A memory allocator. */
 typedef struct uir_allocator {
+    /* Allocates if `pointer` is NULL, releases if `new_size` is 0 (and returns NULL), else resizes. Blocks are aligned
+     * to 64 bytes. Returns NULL on failure; the old block stays valid. May be called from several threads. */
     void *(*resize)(void *user, void *pointer, size_t old_size, size_t new_size);
-    void *user;
+    void *user; /* first argument of `resize` */
 } uir_allocator;
 
-/* Element types: ONNX's TensorProto.DataType numbers. */
+/* Element types, numbered as ONNX's TensorProto.DataType. */
 typedef enum uir_dtype {
     UIR_DTYPE_NONE = 0,
     UIR_DTYPE_F32 = 1,
@@ -140,9 +142,10 @@ typedef enum uir_dtype {
     UIR_DTYPE_COUNT = 27
 } uir_dtype;
 
-UIR_API const char *uir_dtype_get_name(uir_dtype dtype); /* "f32"; lives as long as the program */
+/* Name of an element type, as "f32"; it lives as long as the program. */
+UIR_API const char *uir_dtype_get_name(uir_dtype dtype);
 
-/* A string element; not zero terminated. */
+/* A string element, not zero terminated. */
 typedef struct uir_string_view {
     const char *text;
     size_t length;
@@ -154,353 +157,378 @@ typedef struct uir_model uir_model;
 typedef struct uir_session uir_session;
 typedef struct uir_value uir_value;
 
-/* `allocator`, which is copied, may be NULL: the C library's. All memory comes from it but what reading a picture takes
- * for itself. */
+/* Creates a context. `allocator` is copied; NULL: the C library's. It supplies all memory except that of picture
+ * decoders. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context);
-/* Models, sessions and values of the context must be destroyed before. Messages end with it. */
+/* Destroys a context and its messages. Its models, sessions and values must be destroyed before. */
 UIR_API void uir_context_destroy(uir_context *context);
 
-/* Messages, oldest first: everything that was said since the last clear, by whichever thread; of more than 10000 the
- * first. Texts live until the next uir_context_clear_messages, or the context's end. */
+/* A message of a context. A context keeps the messages of all threads since the last clear, oldest first; of more than
+ * 10000 the first. Texts live until the next uir_context_clear_messages, or until the context is destroyed. */
 typedef struct uir_message {
     size_t struct_size;
     uir_severity severity;
     uir_status status;
-    const char *text; /* complete: place, node, what is wrong, hint */
-    const char *node; /* ONNX node name or NULL */
-    const char *op;   /* op or NULL */
+    const char *text; /* the whole message: place, node, problem, hint */
+    const char *node; /* name of the ONNX node, or NULL */
+    const char *op;   /* its op, or NULL */
 } uir_message;
 UIR_API size_t uir_context_message_count(const uir_context *context);
-/* INVALID_ARGUMENT, without a message, past the end. */
+/* Message `index`; INVALID_ARGUMENT, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_get_message(const uir_context *context, size_t index,
                                                            uir_message *out_message);
-/* Its text alone, which lives as long; "" past the end. */
+/* Text of message `index`, with the same lifetime; "" past the end. */
 UIR_API const char *uir_context_get_message_text(const uir_context *context, size_t index);
 UIR_API void uir_context_clear_messages(uir_context *context);
-/* Messages are handed to `hear` instead of being kept: by the thread that made the call they are of, before that call
- * returns. So threads that share a context, or a model, tell theirs apart. The message and its texts live until `hear`
- * returns; threads may be in it at once; it may use the context, but not the object that the call is about. NULL: what
- * comes is kept again. To be set while no other thread uses the context. */
+/* Passes messages to `hear` instead of keeping them. The thread whose call caused a message calls `hear`, before that
+ * call returns: threads that share a context or a model can tell their messages apart. The message and its texts live
+ * until `hear` returns. Several threads may call `hear` at once. It may use the context, but not the object of the
+ * call. NULL: the context keeps messages again. To be called while no other thread uses the context. */
 UIR_API void uir_context_set_message_callback(uir_context *context,
                                               void (*hear)(void *user, const uir_message *message), void *user);
 
 /* ---- limits -------------------------------------------------------------------------------------------------- */
 #define UIR_NO_LIMIT UINT64_MAX
 /* The members of uir_limits, in their order: UIR_LIMIT(constant, field, option, scale, base, per_byte, what, help). The
- * command line tools have --limit-OPTION, times `scale`; the default is `base` and `per_byte` for each byte of the
- * files that are read. */
+ * command line tools multiply the value of --limit-OPTION by `scale`. The default is `base` plus `per_byte` for each
+ * byte of the files that are read. */
 #define UIR_LIMIT_TABLE(UIR_LIMIT)                                                                                     \
     UIR_LIMIT(MILLISECONDS, milliseconds, "seconds", 1000, UIR_NO_LIMIT, 0, "time",                                    \
-              "ends a load, with its compile, or a run, after so long")                                                \
-    UIR_LIMIT(MEMORY, memory, "memory", 1, 2ull << 30, 16, "bytes of memory", "alive at once, as in 500M or 8G")       \
+              "wall time of a load with its compile, or of a run")                                                     \
+    UIR_LIMIT(MEMORY, memory, "memory", 1, 2ull << 30, 16, "bytes of memory",                                          \
+              "bytes allocated at once, as in 500M or 8G")                                                             \
     UIR_LIMIT(FILE_BYTES, file_bytes, "file-bytes", 1, 1ull << 44, 0, "bytes of files",                                \
-              "of all files that a load reads")                                                                        \
-    UIR_LIMIT(NODES, nodes, "nodes", 1, 1ull << 20, 0, "nodes", "of a model")                                          \
-    UIR_LIMIT(DEPTH, depth, "depth", 1, 100, 0, "graphs in graphs", "of graphs in graphs, 100 at most")                \
-    UIR_LIMIT(KERNELS, kernels, "kernels", 1, 1ull << 16, 0, "different kernels", "different ones of a model")         \
+              "total size of the files that a load reads")                                                             \
+    UIR_LIMIT(NODES, nodes, "nodes", 1, 1ull << 20, 0, "nodes", "nodes of a model")                                    \
+    UIR_LIMIT(DEPTH, depth, "depth", 1, 100, 0, "levels of nested graphs", "levels of nested graphs, at most 100")     \
+    UIR_LIMIT(KERNELS, kernels, "kernels", 1, 1ull << 16, 0, "different kernels", "different kernels of a model")      \
     UIR_LIMIT(WORK, work, "work", 1, UIR_NO_LIMIT, 0, "steps of the compiler",                                         \
-              "steps of the compiler, some 10 million a second, the same on every machine")                            \
+              "steps of the compiler, about 10 million a second, the same on every machine")                           \
     UIR_LIMIT(FOLD_WORK, fold_work, "fold-work", 1, 1ull << 28, 64, "operations on constants",                         \
-              "operations on constants at load; those beyond are left to each run")                                    \
+              "operations on constants at load; each run does the others")                                             \
     UIR_LIMIT(FOLD_BYTES, fold_bytes, "fold-bytes", 1, 256ull << 20, 64, "bytes of computed constants",                \
-              "of constants computed at load, likewise")                                                               \
-    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "of one value")                 \
-    UIR_LIMIT(COMPILER, compiler_milliseconds, "cc-seconds", 1000, 300000, 0,                                    \
+              "bytes of constants computed at load; each run computes the others")                                     \
+    UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "elements of one value")        \
+    UIR_LIMIT(COMPILER, compiler_milliseconds, "cc-seconds", 1000, 300000, 0,                                          \
               "milliseconds of a C compiler's processor time",                                                         \
-              "of processor time, for each file that the C compiler is given (default 300)")
-/* What one operation may take: a load, the writing of a package, or all that a session holds and each of its runs. 0 is
- * the default, which real models do not come near; UIR_NO_LIMIT is none. What needs more ends with UIR_STATUS_LIMIT and
- * a message that names the limit, what needed more, and how it is raised; nothing is left of it, as after a cancel. */
+              "processor time of the C compiler for each file (default 300)")
+/* Limits of one operation: of a load, of the writing of a package, or of a session with each of its runs. 0 is the
+ * default, which real models do not come near; UIR_NO_LIMIT is no limit. An operation beyond a limit ends with
+ * UIR_STATUS_LIMIT. Its message names the limit, the work that exceeded it, and how to raise it. The operation leaves
+ * nothing behind, as after a cancel. */
 typedef struct uir_limits {
     size_t struct_size;
-    uint64_t milliseconds; /* wall time, of a load with the compile of its kernels; default: none */
-    uint64_t memory;       /* bytes alive at once of all that is allocated or mapped; compilers have what is left of
-                              it, where it is given; default: 2 GiB and 16 for each byte of the model's files, or the
-                              package; of sessions: none */
-    uint64_t file_bytes;   /* of all files that are read; default: 16 TiB */
-    uint64_t nodes;        /* of the model, functions inlined and bodies with them; default: 2^20 */
-    uint64_t depth;        /* of graphs in graphs; default and greatest: 100 */
-    uint64_t kernels;      /* different ones; default: 2^16 */
-    uint64_t work;         /* steps of the compiler, each some 100 ns; the same on every machine; default: none */
-    uint64_t fold_work;  /* operations on constants that are done once for all runs; what is beyond is left to each run;
-                            default: 2^28 and 64 for each byte of the model's files */
-    uint64_t fold_bytes; /* of constants that are computed, likewise; default: 256 MiB and 64 for each byte */
-    uint64_t elements;   /* of one value; default: 2^40 */
-    uint64_t compiler_milliseconds; /* of processor time, which each call of the C compiler may take, however busy the
-                                       machine is; one that takes more is ended, and the VM runs the kernels; default:
-                                       300 s */
+    /* Wall time, of a load with the compile of its kernels; default: none. */
+    uint64_t milliseconds;
+    /* Bytes allocated or mapped at once. If it is given, compiler processes may use the rest. Default: 2 GiB plus 16
+     * for each byte of the model's files, or of the package; of sessions: none. */
+    uint64_t memory;
+    uint64_t file_bytes; /* total size of the files that are read; default: 16 TiB */
+    uint64_t nodes;      /* nodes of the model, with those of bodies and of inlined functions; default: 2^20 */
+    uint64_t depth;      /* levels of nested graphs; default and maximum: 100 */
+    uint64_t kernels;    /* different kernels; default: 2^16 */
+    uint64_t work;       /* steps of the compiler, each about 100 ns, the same on every machine; default: none */
+    /* Operations on constants that the load does once for all runs; each run does the others. Default: 2^28 plus 64 for
+     * each byte of the model's files. */
+    uint64_t fold_work;
+    /* Bytes of the constants that the load computes; each run computes the others. Default: 256 MiB plus 64 for each
+     * byte of the model's files. */
+    uint64_t fold_bytes;
+    uint64_t elements; /* elements of one value; default: 2^40 */
+    /* Processor time of each call of the C compiler, however busy the machine is. A call beyond it is ended, and the VM
+     * runs the kernels. Default: 300 s. */
+    uint64_t compiler_milliseconds;
 } uir_limits;
 
-/* Limits of the context's values: `memory` of all that are alive, default: none; `file_bytes` of each file that one is
- * read from; `elements`. Others do not apply. NULL: the defaults. INVALID_ARGUMENT once there are values. */
+/* Sets limits of the context's values: `memory` of all existing values (default: none), `file_bytes` of each value
+ * file, and `elements`. Other members do not apply. NULL: the defaults. INVALID_ARGUMENT if the context has values. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_set_value_limits(uir_context *context, const uir_limits *limits);
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
 typedef enum uir_value_kind { UIR_VALUE_TENSOR, UIR_VALUE_SEQUENCE, UIR_VALUE_OPTIONAL } uir_value_kind;
 
-/* A tensor with zeroed storage, a string one of empty strings. `shape` has `rank` extents >= 0; it is copied.
- * INVALID_ARGUMENT for what is no type, or no shape. */
+/* Creates a tensor of zeros or empty strings. `shape` has `rank` extents >= 0; it is copied. INVALID_ARGUMENT for an
+ * invalid type or shape. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor(uir_context *context, uir_dtype dtype, uint32_t rank,
                                                            const int64_t *shape, uir_value **out_value);
-/* Borrows `data` (row-major, packed), which must outlive the value. `size` in bytes must match exactly: else
- * INVALID_ARGUMENT. */
+/* Creates a tensor that borrows `data` (row-major, packed), which must outlive the value. INVALID_ARGUMENT if `size`,
+ * in bytes, does not match exactly. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtype,
                                                                     uint32_t rank, const int64_t *shape,
                                                                     const void *data, size_t size,
                                                                     uir_value **out_value);
-/* Not of what is borrowed: elements of another value, outputs of a session. */
+/* Destroys a value; not for borrowed values, which are elements of another value and outputs of a session. */
 UIR_API void uir_value_destroy(uir_value *value);
 UIR_API uir_value_kind uir_value_get_kind(const uir_value *value);
 UIR_API uir_dtype uir_value_get_dtype(const uir_value *value); /* of a sequence: of its elements */
-/* Of a tensor; else 0 and NULL. The shape and the data live as long as the value; data are row-major and packed, of
- * strings uir_string_view. */
+/* Of a tensor; of other values 0 and NULL. Shape and data live as long as the value. Data is row-major and packed;
+ * elements of strings are uir_string_view. */
 UIR_API uint32_t uir_value_get_rank(const uir_value *value);
 UIR_API const int64_t *uir_value_get_shape(const uir_value *value);
 UIR_API uint64_t uir_value_get_element_count(const uir_value *value);
 UIR_API size_t uir_value_get_byte_size(const uir_value *value);
 UIR_API void *uir_value_get_data(uir_value *value);
-/* Elements of a sequence, or of an optional (0 or 1): borrowed, they live as long as `value`. NULL past the end. */
+/* Elements of a sequence, or of an optional (0 or 1), borrowed: they live as long as `value`. NULL past the end. */
 UIR_API size_t uir_value_get_count(const uir_value *value);
 UIR_API uir_value *uir_value_get_element(const uir_value *value, size_t index);
-/* Element `index` of a tensor (row-major) as a double; booleans 0 or 1; strings, complex and what is not
- * there give 0. */
+/* Element `index` of a tensor (row-major) as a double. Booleans are 0 or 1; strings, complex numbers and elements past
+ * the end are 0. */
 UIR_API double uir_value_get_double(const uir_value *value, uint64_t index);
-/* Copies into element `index` of a string tensor; the view that was there ends. INVALID_ARGUMENT for another value, or
- * past the end. */
+/* Copies a text into element `index` of a string tensor; the former view of the element becomes invalid.
+ * INVALID_ARGUMENT for other values, or past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_set_string(uir_value *value, uint64_t index, const char *text,
                                                         size_t length);
-/* Seeded uniform values: floats in [low, high), integers in [low, high], booleans 0 or 1; the same for the same seed.
- * INVALID_ARGUMENT for strings, complex, borrowed data and what is no tensor. */
+/* Fills a tensor with uniform values from a seed: floats in [low, high), integers in [low, high], booleans 0 or 1.
+ * INVALID_ARGUMENT for strings, complex numbers, borrowed data and values other than tensors. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, double high);
 
-/* Files. The format is taken from the file's name: .pb (TensorProto, SequenceProto or OptionalProto as `expected`
- * says), .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels], without
- * alpha). `expected_kind` matters for .pb only. Raw bytes need uir_value_load_raw. */
+/* Reads a value from a file. The ending of its name is the format: .pb (TensorProto, SequenceProto or OptionalProto, by
+ * `expected_kind`), .npy, .npz (`member` names the array), .png .jpg .jpeg .ppm .bmp (u8 [height, width, channels],
+ * without alpha). Formats other than .pb ignore `expected_kind`. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_load_file(uir_context *context, const char *path, const char *member,
                                                        uir_value_kind expected_kind, uir_value **out_value);
+/* Reads a tensor from a file of raw bytes. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_load_raw(uir_context *context, const char *path, uir_dtype dtype,
                                                       uint32_t rank, const int64_t *shape, uir_value **out_value);
-/* The name stored inside a .pb file this value came from; "" when none. Lives as long as the value. */
+/* The name in the .pb file that the value was read from; "" if there is none. It lives as long as the value. */
 UIR_API const char *uir_value_get_name(const uir_value *value);
-/* Writes .pb or .npy by the path's ending; `name` is stored in a .pb. */
+/* Writes a value as .pb or .npy, by the ending of the path; a .pb stores `name`. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_save_file(uir_context *context, const uir_value *value, const char *path,
                                                        const char *name);
 
-/* How two values compare: every element within atol + atol_relative * max|expected| + rtol * |expected|; NaN equals
- * NaN, an infinity equals itself; integers within `integers`; booleans, strings, dtype, kind and shape exactly. */
+/* Result of a comparison of two values. Floats agree within atol + atol_relative_to_max * max|expected| + rtol *
+ * |expected|; NaN equals NaN, an infinity equals itself. Integers agree within `integers`. Booleans, strings, dtype,
+ * kind and shape must be equal. */
 typedef struct uir_comparison {
     size_t struct_size;
     bool agree;
-    double max_abs;       /* greatest |actual - expected| over finite pairs */
-    double max_rel;       /* greatest of that over |expected|, where expected is not 0 */
+    double max_abs;       /* greatest |actual - expected| of finite pairs */
+    double max_rel;       /* greatest |actual - expected| / |expected| of finite pairs with expected != 0 */
     uint64_t differing;   /* elements out of tolerance */
-    uint64_t first_index; /* of those, row-major */
-    char text[256];       /* what differs, "" when they agree */
-    uint64_t count;       /* elements compared; a complex one is two */
-    double cosine; /* of the angle between the two, over finite pairs (two of zeros alone: 1, one: 0); NaN where there
-                      is none */
-    double rtol,
-        atol; /* applied to the floats (to the last tensor of a sequence); atol in full, 0 where there is none */
+    uint64_t first_index; /* index of the first of these, row-major */
+    char text[256];       /* the difference; "" if the values agree */
+    uint64_t count;       /* elements compared; a complex number counts as two */
+    /* Cosine of the angle between the values, over finite pairs. 1 if all elements are zero, 0 if those of one are;
+     * NaN: none. */
+    double cosine;
+    /* The tolerance of the floats, of a sequence that of its last tensor; 0 if there is none.
+     * rtol: that of uir_tolerance, or the default.
+     * atol: the whole absolute part, with atol_relative_to_max * max|expected|. */
+    double rtol, atol;
 } uir_comparison;
-/* A negative rtol or atol_relative_to_max stands for what the expected dtype has by uir_dtype_get_tolerance. */
+/* A tolerance. A negative rtol or atol_relative_to_max is replaced by that of the expected dtype
+ * (uir_dtype_get_tolerance). */
 typedef struct uir_tolerance {
     size_t struct_size;
     double rtol, atol, atol_relative_to_max; /* of floats */
-    double integers;
+    double integers;                         /* greatest difference of integers */
 } uir_tolerance;
-/* What results of a model may differ by where nobody states it: they are sums in another order of numbers that were
- * rounded before. f32: rtol 1e-3 and 1e-4 of the greatest magnitude; f16 and bf16: 4 epsilons of either (0.0039,
- * 0.031); f64: half its digits (2^-26, of either); floats of 8 bits and less: one epsilon of rtol, which is a
- * neighbour; complex: as its parts; all else exactly. */
+/* Default tolerance of a dtype, for results that are sums of rounded numbers in another order.
+ *   - f32: rtol 1e-3, atol_relative_to_max 1e-4
+ *   - f16, bf16: 4 epsilons (0.0039, 0.031) for both
+ *   - f64: 2^-26, half of its digits, for both
+ *   - floats of 8 bits and less: rtol of one epsilon, which is a neighbour
+ *   - complex: that of its parts
+ *   - others: exact */
 UIR_API UIR_WARN_UNUSED uir_status uir_dtype_get_tolerance(uir_dtype dtype, uir_tolerance *out_tolerance);
-/* `tolerance` NULL: as uir_dtype_get_tolerance says. OK whether or not they agree. */
+/* Compares two values; OK whether or not they agree. `tolerance` NULL: the default of the dtype. */
 UIR_API UIR_WARN_UNUSED uir_status uir_value_compare(const uir_value *actual, const uir_value *expected,
                                                      const uir_tolerance *tolerance, uir_comparison *out_comparison);
 
 /* ---- models -------------------------------------------------------------------------------------------------- */
+/* A size for a symbolic dim. */
 typedef struct uir_dim_binding {
-    const char *name; /* the symbolic dim's name in the model */
+    const char *name; /* name of the dim in the model */
     int64_t value;
 } uir_dim_binding;
 
+/* Options of a load. Pointers may be NULL, the default. */
 typedef struct uir_model_options {
     size_t struct_size;
-    /* Told how far the load is, and each uir_model_wait after it: `fraction`, of the whole, begins at 0, never falls,
-     * and is 1 in the last call, when all is done; where something failed that call does not come. `stage` names what
-     * is being done, and lives until the call returns. At most 100 calls of each, by the thread that loads or waits.
-     * Returning true before the last call cancels. May be NULL. */
+    /* Reports the progress of the load, and of each uir_model_wait after it, in at most 100 calls each. The thread that
+     * loads or waits makes the calls. Returning true before the last call cancels.
+     * stage: name of the current work; it lives until the call returns.
+     * fraction: of the whole; begins at 0, never falls, and is 1 in the last call, after all work. A failed operation
+     * makes no call with 1. */
     bool (*progress)(void *user, const char *stage, double fraction);
-    void *progress_user; /* lives, as what `progress` points to, as long as the model */
-    /* What runs it: "cpu", "cpu:avx2" (a variant of it), "vm", "interpreter"; NULL: "cpu". A model that the device
-     * cannot run as a whole is run by the interpreter: uir_model_info says why. */
+    void *progress_user; /* first argument of `progress`; both must live as long as the model */
+    /* Device that runs the model: "cpu", "cpu:avx2" (a variant), "vm", "interpreter"; NULL: "cpu". The interpreter runs
+     * a model that the device cannot run as a whole: uir_model_info has the reason. */
     const char *device;
-    bool wait; /* the load returns when the kernels are compiled; else the VM runs while they are */
-    /* Compiled kernels are kept in a folder of their owner's: NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. What goes
-     * wrong with it is a warning. */
+    bool wait; /* the load returns after the kernels are compiled; else the VM runs the model until they are */
+    /* Folder of compiled kernels, owned by the user; NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. Failures of the
+     * cache are warnings. */
     const char *cache;
     bool no_cache;
     uint64_t cache_limit;                  /* bytes; 0: 8 GiB */
     const struct uir_debug_options *debug; /* of tools.h; NULL: none */
-    /* A folder in which external data is looked for first; NULL: none. NOT_FOUND when it is not there. */
+    /* Folder that is searched first for external data; NULL: none. NOT_FOUND if the folder does not exist. */
     const char *external_data;
-    /* Values that become outputs of the model after its own, on every device: those called `keep`, or made by the nodes
-     * so called (as in the file; a node without a name is called after its first output); or all that nodes of the main
-     * graph make. INVALID_ARGUMENT for what is no such name. What is kept is computed and rounded as an output is. */
+    /* Names of values, or of nodes, whose values become outputs after the model's own, on every device. Names are those
+     * of the file; a node without a name has that of its first output. INVALID_ARGUMENT for an unknown name. Kept
+     * values are computed and rounded as outputs are. */
     const char *const *keep;
     size_t keep_count;
-    bool keep_all; /* but strings, sequences and optionals, which are kept when they are named */
-    /* For who only wants to know what the file holds: a model of which a part is not supported is loaded all the same,
-     * with the ports that the file declares and the problems as messages; it can be asked about, and not run. */
+    /* Keeps the values of all nodes of the main graph but strings, sequences and optionals, which `keep` can name. */
+    bool keep_all;
+    /* Loads a model for inspection, even if a part of it is not supported. The model has the ports that the file
+     * declares, problems are messages, and it cannot be run. */
     bool describe;
-    bool no_fusion; /* no kernel computes more than one node of the model; a node may take several */
-    /* Set by another thread or a signal handler it ends the load, or a uir_model_wait, soon with CANCELLED; as long as
-     * it is set, so it ends the next ones. Nothing is left of a load that was cancelled but parts that the cache keeps.
-     * Lives as long as the model. May be NULL. */
+    bool no_fusion; /* no kernel computes more than one node of the model; a node may have several kernels */
+    /* A flag that another thread or a signal handler may set. While it is set, the load and each uir_model_wait soon
+     * end with CANCELLED. A cancelled load leaves nothing behind but finished parts in the cache. Must live as long as
+     * the model. */
     const volatile bool *cancel;
-    /* Files are mapped where nobody but the caller can change them (he owns them, and others may not write to them),
-     * else copied. An owner who cuts a mapped file short during a run ends the process with SIGBUS; when a run begins,
-     * a mapped file that was cut or written to is BAD_FILE. True: they are always copied, as is what the cache has, and
-     * what becomes of them later is nothing to the model. */
+    /* True: files and cache entries are always copied, and later changes of the files do not affect the model. False:
+     * files that only the caller can change are mapped (the caller owns them, and others cannot write to them); others
+     * are copied. Truncating a mapped file during a run ends the process with SIGBUS. A run returns BAD_FILE if a
+     * mapped file was truncated or written to before it. */
     bool no_map;
     const uir_limits *limits; /* NULL: defaults; copied */
-    /* Every operator is computed by the formula that defines it. Else convolutions of 3 x 3 may take Winograd's, of
-     * fewer multiplications: results differ by rounding, and an infinity or NaN reaches up to three elements further.
-     */
+    /* True: every operator is computed by the formula that defines it. False: convolutions of 3 x 3 may use Winograd's
+     * formula, with fewer multiplications. Its results differ by rounding, and an infinity or NaN reaches up to three
+     * elements further. */
     bool exact;
-    /* The kernels are made for `device`, which may be any that this build describes, "ascend", "cuda:sm_80", or NULL
-     * for the first one of `device_text`, and are run by their interpreter: to see what such a machine would compute,
-     * slowly, without one. uir_run_statistics says so. */
+    /* Compiles the kernels for `device` and runs them on the kernels' interpreter, slowly, without the machine. The
+     * device may be any that this build describes, as "ascend" or "cuda:sm_80"; NULL: the first of `device_text`. The
+     * `ran_on` of uir_run_statistics names it. */
     bool interpret;
-    const char *device_text;      /* descriptions of machines besides this build's; with `interpret`; NULL: none */
-    const char *device_text_name; /* of their file, for messages; NULL: none */
-    /* What products of f32 (matrices, convolutions) multiply: "f32", or NULL: that; "f16" or "bf16": factors are rounded
-     * to it where the device's description says that it multiplies it (a CPU: constants alone), sums and results stay
-     * f32; "auto": f16, or bf16 where a constant leaves its range, where the device multiplies that faster than f32.
-     * INVALID_ARGUMENT for another word, and for a type of which the device multiplies nothing, as the interpreter.
-     * Results beyond f16's 65504 become infinite where they are multiplied next. uir_model_info says what came of it. */
+    const char *device_text;      /* descriptions of further machines, with `interpret`; NULL: none */
+    const char *device_text_name; /* name of their file, for messages; NULL: none */
+    /* Operand type of products of f32 (matrices, convolutions). uir_model_info has the result.
+     * "f32", NULL: f32.
+     * "f16", "bf16": rounds operands to this type if the device multiplies it by its description (a CPU: constants
+     * only). Sums and results stay f32. Results beyond f16's 65504 become infinite as operands of a later product.
+     * "auto": f16, or bf16 if a constant is out of f16's range, if the device multiplies it faster than f32.
+     * INVALID_ARGUMENT for other words, and for a type that the device does not multiply, as the interpreter. */
     const char *precision;
     bool strict; /* contradictions of declared shapes and faults of the compiler are errors; else warnings */
-    /* Inputs that have a default in the file (ONNX: an initializer of an input's name) are constants of the model, which
-     * its kernels are made for: all weights of files of IR versions before 4 are such. Those named here are inputs
-     * instead, at their place among the others in the file's order, and have no default then. Other inputs' names
-     * change nothing; INVALID_ARGUMENT for what is no input. uir_model_get_default lists them. */
+    /* Names of inputs with a default (ONNX: an initializer of an input's name) that stay inputs, without the default,
+     * at their place in the file's order. All other inputs with a default become constants of the model, and kernels
+     * are compiled for their values; files of IR versions before 4 list all weights so. Names of inputs
+     * without a default change nothing. INVALID_ARGUMENT for other names. uir_model_get_default lists the inputs with a
+     * default. */
     const char *const *overrides;
     size_t override_count;
 } uir_model_options;
 
-/* Loads, checks and prepares a model. Every problem found is a message; UIR_STATUS_UNSUPPORTED means all of them are
- * unsupported features. `options` may be NULL. External data lies, when all links have been followed, in the folder of
- * `path`, in that of its real path, or in the options' `external_data`; what lies elsewhere is refused. */
+/* Loads, checks and prepares a model. Every problem is a message; UIR_STATUS_UNSUPPORTED means that all of them are
+ * unsupported features. `options` may be NULL. External data must be in the folder of `path`, in that of its real path,
+ * or in the options' `external_data`, after all links are followed. Files elsewhere are refused. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_load_file(uir_context *context, const char *path,
                                                        const uir_model_options *options, uir_model **out_model);
-/* The same from memory, which is copied where it is needed. `folder` is where external data lies, or NULL: in the
- * options' `external_data`, if anywhere. */
+/* Loads a model from memory, which is copied as needed. `folder` has the external data; NULL: only the options'
+ * `external_data` may have it. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_load_memory(uir_context *context, const void *data, size_t size,
                                                          const char *folder, const uir_model_options *options,
                                                          uir_model **out_model);
-/* Its sessions must be destroyed before. */
+/* Destroys a model. Its sessions must be destroyed before. */
 UIR_API void uir_model_destroy(uir_model *model);
-/* Waits until the kernels are compiled. DEVICE_FAILED with a message when that went wrong: the VM goes on running it.
- * The options' `progress` is told of it, with a fraction above 0 once this process has compiled a part. CANCELLED when
- * that or `cancel` says so: the compile has ended, and the VM goes on. Parts that are compiled by then, or when the
- * model is destroyed, are kept in the cache: the next load goes on from there. */
+/* Waits until the kernels are compiled. The options' `progress` reports it, with a fraction above 0 once this process
+ * has compiled a part. DEVICE_FAILED, with a message, if the compile failed; CANCELLED if `progress` or `cancel` ended
+ * it. The VM then continues to run the model. Compiled parts are kept in the cache, also if the model is destroyed: the
+ * next load continues from there. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
 /* ---- packages: models compiled ahead ------------------------------------------------------------------------- */
-#define UIR_PACKAGE_MAGIC "UIRPACK\n" /* the first 8 bytes of the file */
+#define UIR_PACKAGE_MAGIC "UIRPACK\n" /* the first 8 bytes of a package */
 
+/* Options to open a package. */
 typedef struct uir_package_open_options {
     size_t struct_size;
     bool trusted;                /* native code in the package may run in this process; else the VM runs its kernels */
     const char *device;          /* "cpu" or "vm"; NULL: "cpu" */
     bool no_map;                 /* as in uir_model_options */
-    const uir_limits *limits;    /* of the opening; NULL: defaults */
-    const volatile bool *cancel; /* as in uir_model_options, of the opening */
-    /* Files of public keys (uir_package_make_key). Where there are any, the package has to be signed by one of them:
-     * its native code may run then, and else it is not opened: BAD_FILE with a message, whatever `trusted` says. The
-     * file is copied, and the bytes that are checked are those that are used. libsodium checks them, which libuir_rt
-     * opens when it is asked to: UNSUPPORTED where that cannot be. */
+    const uir_limits *limits;    /* of opening the package; NULL: defaults */
+    const volatile bool *cancel; /* as in uir_model_options, while the package is opened */
+    /* Files of public keys (uir_package_make_key). If there are any, the package must be signed with one of them; else
+     * it is not opened, whatever `trusted` is: BAD_FILE with a message. The native code of a signed package may run.
+     * The file is copied, and the checked bytes are used. libsodium checks the signature; libuir_rt loads it when
+     * needed. UNSUPPORTED if it cannot be loaded. */
     const char *const *trust;
     size_t trust_count;
 } uir_package_open_options;
 
-/* Opens a package as a model: no compiler is needed, or started. The file is mapped or copied, and validated; what it
- * holds of constants is checked when a run first needs them. It must not be changed while it is open (replacing it by
- * rename is fine). `options` may be NULL: not trusted. BAD_FILE for what is no package of this version. */
+/* Opens a package as a model, without a compiler. The file is mapped or copied, and validated; its constants are
+ * checked when a run first reads them. It must not change while it is open (replacing it by rename is fine). `options`
+ * may be NULL: not trusted. BAD_FILE if the file is not a package of this version. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_open_package_file(uir_context *context, const char *path,
                                                                const uir_package_open_options *options,
                                                                uir_model **out_model);
 
+/* Options to write a package. */
 typedef struct uir_package_write_options {
     size_t struct_size;
-    /* What it is to run on: "cpu", "cpu:avx2", "vm". The first decides how kernels are cut; each "cpu" adds native code
-     * for its variant, and the VM's form is always there. None: "cpu". */
+    /* Devices of the package: "cpu", "cpu:avx2", "vm"; none: "cpu". The first decides the tile sizes. Each "cpu" adds
+     * native code for its variant. The VM's form is always included. */
     const char *const *devices;
     size_t device_count;
-    bool no_native;                                                   /* no native code: the VM runs it everywhere */
+    bool no_native;                                                   /* no native code: the VM runs the package */
     bool (*progress)(void *user, const char *stage, double fraction); /* as in uir_model_options */
     void *progress_user;
-    const volatile bool *cancel;    /* as in uir_model_options: what was written is gone */
-    const uir_tolerance *tolerance; /* what its results may differ by, kept in the package; NULL: nothing is stated */
+    const volatile bool *cancel;    /* as in uir_model_options; a cancelled write leaves no file */
+    const uir_tolerance *tolerance; /* tolerance of the results, stored in the package; NULL: none */
     const char *external_data;      /* as in uir_model_options */
     bool no_map;                    /* likewise */
     const uir_limits *limits;       /* NULL: defaults */
-    const char *sign_key;           /* the file of a secret key, which signs the package; NULL: it is not signed */
-    /* Kernels have the tiles that uir_model_tune_file (uir/tools.h) found best on this machine for the first device,
-     * and kept in the cache: the package is as fast as it can be there, the same bytes only from the same cache, and
-     * computes the same bits. A warning where nothing is kept for any kernel of it. */
+    const char *sign_key;           /* file of the secret key that signs the package; NULL: unsigned */
+    /* Uses the tile sizes that uir_model_tune_file (uir/tools.h) found best on this machine for the first device, and
+     * stored in the cache. Results are the same bits; the package's bytes depend on the cache. A warning if the cache
+     * has no tuning record for any of its kernels. */
     bool tuned;
-    const char *cache; /* of `tuned`: as in uir_model_options */
-    bool exact;        /* as in uir_model_options */
-    const char *precision; /* likewise, of the first device */
-    bool strict;           /* contradictions of declared shapes are errors, as faults of the compiler always are here */
-    const char *const *overrides; /* as in uir_model_options: a package's inputs are what they are */
+    const char *cache;     /* with `tuned`, as in uir_model_options */
+    bool exact;            /* as in uir_model_options */
+    const char *precision; /* as in uir_model_options, for the first device */
+    bool strict;           /* contradictions of declared shapes are errors; faults of the compiler always are, here */
+    const char *const *overrides; /* as in uir_model_options; inputs of a package cannot be overridden later */
     size_t override_count;
 } uir_package_write_options;
 
+/* Facts of a written package. */
 typedef struct uir_package_info {
     size_t struct_size;
-    uint64_t size;         /* of the file, bytes */
+    uint64_t size;         /* bytes of the file */
     uint32_t kernel_count; /* different kernels */
     uint32_t native_count; /* variants of native code */
-    double compile_ms;
+    double compile_ms;     /* time of the compile */
 } uir_package_info;
 
-/* Compiles an ONNX file to a package: the same bytes for the same model, devices and compiler, wherever it is done. The
- * file appears whole or not at all. UNSUPPORTED, with a message for each, when there are nodes that no kernel computes.
- * `options` and `out_info` may be NULL. In libuir alone. */
+/* Compiles an ONNX file to a package. The same model, devices and compiler produce the same bytes on every machine. The
+ * file is written whole or not at all. UNSUPPORTED, with a message for each, if nodes have no kernel. `options` and
+ * `out_info` may be NULL. Only in libuir. */
 UIR_API UIR_WARN_UNUSED uir_status uir_package_write_file(uir_context *context, const char *model_path,
                                                           const char *package_path,
                                                           const uir_package_write_options *options,
                                                           uir_package_info *out_info);
 
-/* Makes a pair of keys: `path`, which is secret, signs, and is its owner's alone to read; and `path`.pub, which tells
- * whom to trust. IO_FAILED where either is there already. In libuir alone. */
+/* Writes a key pair: the secret key `path`, which signs and which only its owner can read, and the public key
+ * `path`.pub, which checks signatures. IO_FAILED if either file exists. Only in libuir. */
 UIR_API UIR_WARN_UNUSED uir_status uir_package_make_key(uir_context *context, const char *path);
 
-/* Native code that lies in the model's package, by index; NOT_FOUND, without a message, past the last
- * and for a model that is no package. */
+/* Native code in a package. */
 typedef struct uir_native_code {
     size_t struct_size;
     const char *isa; /* "avx2"; lives as long as the model */
     uint64_t size;   /* bytes */
-    bool runs_here;  /* this machine can run it: it does when the package is trusted and opened for such a device */
+    bool runs_here;  /* this machine can run it, if the package is trusted and opened for its device */
 } uir_native_code;
+/* Native code of the model's package, by index; NOT_FOUND, without a message, past the last and for models that are not
+ * packages. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_native_code(const uir_model *model, size_t index,
                                                              uir_native_code *out_code);
 
-/* A graph input or output. A dim is >= 0 when fixed, else -1 with a name or an expression in `dim_names`. */
+/* An input or output of a model. Its texts and arrays live as long as the model. */
 typedef struct uir_port {
     size_t struct_size;
-    const char *name; /* as long as the model, as all here */
+    const char *name;
     uir_value_kind kind;
     uir_dtype dtype;
     bool rank_known;
     uint32_t rank;
-    const int64_t *dims;
-    const char *const *dim_names; /* "batch", "past + sequence"; "" for a fixed one */
-    /* An output that the model declares as a list of maps, one a row, all of the same keys (ZipMap of ai.onnx.ml), is
-     * the tensor of their values, [rows, keys]. These are the keys by column, numbers among them as text; else NULL. */
+    const int64_t *dims;          /* extents; -1: free */
+    const char *const *dim_names; /* names or expressions of free dims, as "batch" or "past + sequence"; else "" */
+    /* Keys of the columns, numbers among them as text; NULL: none. An output that the model declares as a list of maps
+     * of the same keys (ZipMap of ai.onnx.ml) has them. It is the tensor [rows, keys] of the maps' values. */
     const char *const *keys;
     size_t key_count;
 } uir_port;
@@ -508,198 +536,215 @@ UIR_API size_t uir_model_input_count(const uir_model *model);
 UIR_API size_t uir_model_output_count(const uir_model *model);
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input(const uir_model *model, size_t index, uir_port *out_port);
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output(const uir_model *model, size_t index, uir_port *out_port);
-/* Their names alone; "" past the end. They live as long as the model. */
+/* Names of inputs and outputs; "" past the end. They live as long as the model. */
 UIR_API const char *uir_model_get_input_name(const uir_model *model, size_t index);
 UIR_API const char *uir_model_get_output_name(const uir_model *model, size_t index);
-/* The index of the one so named, letter for letter. NOT_FOUND, with a message that has the names there are, and
- * `out_index` as it was. */
+/* Index of the input or output of exactly this name. NOT_FOUND, with a message that lists the names; `out_index` is
+ * then unchanged. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_find_input(const uir_model *model, const char *name, size_t *out_index);
 UIR_API UIR_WARN_UNUSED uir_status uir_model_find_output(const uir_model *model, const char *name, size_t *out_index);
-/* What the model's file says of itself and holds; of a package, the file that it was made from, where it was noted. All
- * texts here live as long as the model. */
+/* Contents of the model's file; of a package, those noted of the file that it was made from. Texts live as long as the
+ * model. */
 typedef struct uir_model_contents {
     size_t struct_size;
-    const char *producer_version, *domain, *graph; /* "" where the file says nothing */
+    const char *producer_version, *domain, *graph; /* "" if the file has none */
     int64_t model_version;
-    uint64_t parameter_count;      /* elements of initializers, in bodies too */
-    uint64_t weight_bytes;         /* of these, as they lie in the file */
-    uint64_t external_bytes;       /* of these, in files of external data */
-    uint32_t function_count;       /* local functions */
-    uint32_t package_version;      /* of the format; 0: it is no package */
-    uint64_t package_weight_bytes; /* constants as kernels want them, in the package or its entry of the cache; 0: there
-                                      is none */
-    /* Of a package; "" for a model. Who signed it, by his public key in hexadecimal digits, "" where nobody did; whether
-     * that was checked, by a key that the caller trusts. */
-    const char *made_by; /* "uir 0.1.0" */
-    const char *signed_by;
-    bool signature_is_checked;
+    uint64_t parameter_count; /* elements of initializers, including those in bodies */
+    uint64_t weight_bytes;    /* bytes of these initializers in the file's form */
+    uint64_t external_bytes;  /* bytes of these in files of external data */
+    uint32_t function_count;  /* local functions */
+    uint32_t package_version; /* version of the package format; 0: not a package */
+    /* Bytes of constants in the kernels' layouts, in the package or its cache entry; 0: neither exists. */
+    uint64_t package_weight_bytes;
+    const char *made_by;       /* of a package: "uir 0.1.0"; else "" */
+    const char *signed_by;     /* of a package: the public key of its signature in hexadecimal digits; "": unsigned */
+    bool signature_is_checked; /* the signature was checked with a key that the caller trusts */
 } uir_model_contents;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents);
-/* The opsets that the file imports, in its order; NOT_FOUND, without a message, past the last. */
+/* An opset that the file imports. */
 typedef struct uir_opset {
     size_t struct_size;
-    const char *domain; /* as in the file: "" and "ai.onnx" are one; lives as long as the model */
+    const char *domain; /* as in the file: "" and "ai.onnx" are the same; lives as long as the model */
     int64_t version;
 } uir_opset;
+/* Opset `index`, in the file's order; NOT_FOUND, without a message, past the last. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_opset(const uir_model *model, size_t index, uir_opset *out_opset);
-/* The ops of the file's nodes, with those in bodies and, once for each local function, in functions; the most used
- * first. NOT_FOUND, without a message, past the last. */
+/* How many nodes of the file have an op: nodes of bodies count, and those of each local function once. */
 typedef struct uir_op_count {
     size_t struct_size;
     const char *domain, *op; /* domain "": ai.onnx; both live as long as the model */
     uint64_t count;
 } uir_op_count;
+/* Op `index`, the most used first; NOT_FOUND, without a message, past the last. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_op_count(const uir_model *model, size_t index,
                                                           uir_op_count *out_count);
-/* Metadata of the file in its order; NOT_FOUND, without a message, past the last. */
+/* A pair of the file's metadata. */
 typedef struct uir_metadata {
     size_t struct_size;
     const char *key, *value; /* live as long as the model */
 } uir_metadata;
+/* Pair `index`, in the file's order; NOT_FOUND, without a message, past the last. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_metadata_at(const uir_model *model, size_t index,
                                                              uir_metadata *out_metadata);
-/* Which node makes output `index`, and whether it is one for `keep` alone. NOT_FOUND, without a
- * message, past the end. */
+/* The node that computes an output. */
 typedef struct uir_output_maker {
     size_t struct_size;
-    const char *node,
-        *op;        /* as in the file; "" where no node makes it, or none is known. They live as long as the model */
+    /* Name and op as in the file; "": none, or unknown. They live as long as the model. */
+    const char *node, *op;
     uint32_t place; /* of the node in the model's order, from 1; 0: unknown */
-    bool is_kept;   /* the file has no such output */
+    bool is_kept;   /* an output by `keep` only, not in the file */
 } uir_output_maker;
+/* The node of output `index`; NOT_FOUND, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_output_maker(const uir_model *model, size_t index,
                                                               uir_output_maker *out_maker);
-/* The inputs that have a default in the file, in its order; NOT_FOUND, without a message, past the last. */
+/* An input with a default in the file. */
 typedef struct uir_default {
     size_t struct_size;
     const char *name;   /* lives as long as the model */
-    uint32_t place;     /* among all inputs that the file lists, those with a default too, from 0 */
-    bool is_overridden; /* it is an input of this model; else a constant of it, and an input where `overrides` name it */
+    uint32_t place;     /* among all inputs that the file lists, including those with a default, from 0 */
+    bool is_overridden; /* an input of this model, by `overrides`; else a constant */
 } uir_default;
-UIR_API UIR_WARN_UNUSED uir_status uir_model_get_default(const uir_model *model, size_t index, uir_default *out_default);
-/* The extents of input `index` (`out_dims` has room for its rank) when the named dims have the given values and every
- * other free dim is 1. NOT_FOUND with a message when a binding names no dim of the model's inputs. */
+/* Input `index` of those with a default, in the file's order; NOT_FOUND, without a message, past the last. */
+UIR_API UIR_WARN_UNUSED uir_status uir_model_get_default(const uir_model *model, size_t index,
+                                                         uir_default *out_default);
+/* Extents of input `index` for the given sizes of named dims; other free dims are 1. `out_dims` has as many elements as
+ * the input's rank. NOT_FOUND, with a message, for a binding of an unknown dim. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_input_shape(const uir_model *model, size_t index,
                                                              const uir_dim_binding *bindings, size_t binding_count,
                                                              int64_t *out_dims);
-/* Metadata ("character" -> "...") of the file, which lives as long as the model; NULL when the key is absent. */
+/* Value of a metadata key ("character" -> "...") of the file; NULL if it is absent. It lives as long as the model. */
 UIR_API const char *uir_model_get_metadata(const uir_model *model, const char *key);
-/* The tolerance that a package was written with; NOT_FOUND (and `out_tolerance` as it was), without a message, where
- * there is none. */
+/* The tolerance that a package was written with. NOT_FOUND, without a message, if there is none; `out_tolerance` is
+ * then unchanged. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_tolerance);
 
+/* Facts of a loaded model. Texts live as long as the model. */
 typedef struct uir_model_info {
     size_t struct_size;
-    const char *producer; /* this and the other texts live as long as the model */
+    const char *producer;
     int64_t ir_version;
     int64_t opset; /* of ai.onnx */
     uint32_t onnx_node_count;
-    uint32_t primitive_count;  /* after decomposition and clean-up */
-    double load_ms;            /* reading and parsing */
-    double compile_ms;         /* from there to kernels that run */
+    uint32_t primitive_count;  /* primitives after decomposition and clean-up */
+    double load_ms;            /* time of reading and parsing */
+    double compile_ms;         /* time from there to kernels that run */
     const char *device;        /* "cpu", "vm" or "interpreter" */
-    const char *why;           /* why the interpreter runs it though another device was asked for; "" otherwise */
+    const char *why;           /* why the interpreter runs the model instead of the requested device; else "" */
     uint32_t kernel_count;     /* different kernels */
-    uint32_t compiled_kernels; /* of these, compiled by this process by now */
-    /* Where kernels run it: values between them whose elements lie in another order than their dims (images with their
-     * channels innermost); places where one order becomes another, by kernels of their own or in others; convolutions
-     * by Winograd's formula. */
+    uint32_t compiled_kernels; /* those that this process has compiled so far */
+    /* Layouts and formulas of a model that kernels run; 0 on the interpreter.
+     * laid_out_count: intermediate tensors in a layout other than row-major (images: channels-last).
+     * conversion_count: layout conversions, by kernels of their own or within others.
+     * winograd_count: convolutions by Winograd's formula. */
     uint32_t laid_out_count, conversion_count, winograd_count;
-    /* Likewise: the precision that was asked for, and of the products of f32 how many there are, how many multiply
-     * halves of either type by it, and how many stay f32 since a constant is beyond these types' range. */
-    const char *precision;
+    const char *precision; /* the requested precision */
+    /* Products of f32 of a model that kernels run; 0 on the interpreter.
+     * product_count: all of them.
+     * f16_count, bf16_count: those whose operands have this type by `precision`.
+     * out_of_range_count: those that stay f32, since a constant is out of the range of these types. */
     uint32_t product_count, f16_count, bf16_count, out_of_range_count;
-    /* Kernels that the compiler made and then refused itself: faults of its own, of which a warning tells. Smaller
-     * kernels, or the interpreter, run their nodes. 0 where the load was `strict`. */
+    /* Kernels that the compiler refused itself, each a fault of the compiler, with a warning. Smaller kernels, or the
+     * interpreter, run their nodes. 0 after a `strict` load. */
     uint32_t fault_count;
-    const char *native_why; /* why its kernels will not be compiled, as the load found: it has said so; "" otherwise */
+    const char *native_why; /* why the kernels cannot be compiled, which the load has reported; else "" */
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 
-/* Empties the cache in the folder (NULL: the default one); `out_bytes`, which may be NULL: how much was freed. */
+/* Empties the cache in `folder`; NULL: the default one. `out_bytes` gets the freed bytes; it may be NULL. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context, const char *folder,
                                                            uint64_t *out_bytes);
 
-/* Names of the devices of this build, which live as long as the program; NULL past the end. */
+/* Name of a device of this build, which lives as long as the program; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
 
 /* ---- sessions ------------------------------------------------------------------------------------------------ */
+/* Options of a session. */
 typedef struct uir_session_options {
     size_t struct_size;
     const char *device; /* NULL: the default */
     uint32_t threads;   /* 0: the cores that affinity and cgroup quota allow */
-    /* The caller's threads in place of the session's own: runs task(context, i) once for every i < count (at most
-     * `threads`), on any threads, at once or one after the other, and returns when all have ended. Called by the thread
-     * that runs the session, as long as that lives. NULL: the session has threads of its own. */
+    /* Runs the session's work on the caller's threads; NULL: the session has its own. It calls task(context, i) once
+     * for each i < count (at most `threads`), on any threads, in parallel or in sequence. It returns after all have
+     * ended. The thread that runs the session calls it, as long as the session lives. */
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
-    void *parallel_user;
-    bool trace;               /* each run keeps what each thread did when: uir_session_get_trace_slice in uir/tools.h */
-    const uir_limits *limits; /* of each run, and of the memory that the session holds; NULL: defaults; copied */
-    /* Each run of a model with `interpret` keeps what its kernels move, and how long their machine would take:
+    void *parallel_user;      /* first argument of `parallel` */
+    bool trace;               /* each run records its steps by thread: uir_session_get_trace_slice in uir/tools.h */
+    const uir_limits *limits; /* of each run, and of the session's memory; NULL: defaults; copied */
+    /* Each run of a model with `interpret` estimates its kernels' traffic and time on their machine:
      * uir_session_get_estimate in uir/tools.h. */
     bool estimate;
 } uir_session_options;
 
+/* Creates a session, which runs the model. `options` may be NULL. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
                                                       uir_session **out_session);
 UIR_API void uir_session_destroy(uir_session *session);
-/* Binds an input, until another is bound. The session keeps no copy: `value` must live until the last run with it has
- * ended. dtype and shape are checked here;
- * dims that several inputs share are checked when the run starts. */
+/* Binds an input to a value, until another is bound. The session keeps no copy: `value` must live until the last run
+ * with it has ended. The call checks dtype and shape; the run checks dims that several inputs share. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
-/* Binds an input to the caller's memory, which is read by every run until another is bound; nothing is copied here.
- * `shape` has `rank` extents >= 0. `strides`, per axis in elements and >= 0, may be NULL: packed, row-major.
- * `capacity`: the bytes behind `data` that may be read. The elements are read where they lie when they are packed, or
- * when the input is a cache that an output of the model appends to along one axis, the strides leave room behind each
- * stretch of that axis and are packed otherwise, and `capacity` covers that room; with other strides each run copies
- * them together. BAD_DATA for a shape that the model excludes, INVALID_ARGUMENT for a buffer too small, UNSUPPORTED for
- * what is no tensor of bytes. */
+/* Binds an input to the caller's memory, which every run reads until another is bound; the call copies nothing.
+ *   - shape: `rank` extents >= 0.
+ *   - strides: per axis, in elements, >= 0; NULL: packed, row-major.
+ *   - capacity: bytes at `data` that may be read.
+ * Packed elements are read in place. So is a cache that an output of the model appends to along one axis: its strides
+ * are packed but for the capacity of that axis, and `capacity` covers it. With other strides each run copies the
+ * elements. BAD_DATA for a shape that the model excludes; INVALID_ARGUMENT for a buffer that is too small; UNSUPPORTED
+ * for inputs other than tensors of fixed-size elements. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_input(uir_session *session, size_t index, uint32_t rank,
                                                           const int64_t *shape, const int64_t *strides,
                                                           const void *data, size_t capacity);
-/* Results of output `index` are written to the caller's `capacity` bytes of `data` by every run until another buffer is
- * bound; the output's value then borrows them. It may be the data of an input's value. NULL: memory of the session
- * again. A run whose result is larger fails with INVALID_ARGUMENT. */
+/* Binds output `index` to the caller's `capacity` bytes at `data`. Every run writes the result there until another
+ * buffer is bound, and the output's value borrows it. `data` may be that of an input's value. NULL: memory of the
+ * session again. A run with a larger result fails with INVALID_ARGUMENT. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session, size_t index, void *data,
                                                            size_t capacity);
-/* The same with strides, per axis in elements and >= 0, as many as the output's rank; no two elements may share a
- * place. A cache that grows in place: bind the input (`past`) and the output that appends to it (`present`) to the same
- * memory with the same strides, room for the greatest length among them, and a run writes the new rows and nothing
- * else. The value of such an output is a packed copy of it, made when it is asked for. */
+/* The same with strides, per axis in elements and >= 0, as many as the output's rank; no two elements may have the same
+ * address. A cache grows in place if the input (`past`) and the output that appends to it (`present`) are bound to the
+ * same memory with the same strides. Their capacity is for the greatest length. A run then writes only the new rows.
+ * The value of such an output is a packed copy, made by uir_session_get_output. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank,
                                                                    const int64_t *strides, void *data, size_t capacity);
-/* The shape that output `index` has in a run with inputs of the given shapes, as many as the model has inputs, in their
- * order: as many extents as the output's rank, -1 where only data tell. Nothing runs, the session's inputs stay bound
- * and its outputs as they are. BAD_DATA with a message for shapes that a run would refuse; INVALID_ARGUMENT for another
- * number of shapes or no such output; UNSUPPORTED where an input or the output is no tensor, or the output's rank is
- * known after a run alone. */
+/* Shape of an input. */
 typedef struct uir_input_shape {
     uint32_t rank;
     const int64_t *dims;
 } uir_input_shape;
+/* Shape of output `index` for inputs of the given shapes, one for each input of the model, in order. `out_dims` gets an
+ * extent for each axis of the output, -1 if it depends on data. Nothing runs; bound inputs and outputs do not change.
+ * BAD_DATA, with a message, for shapes that a run would refuse; INVALID_ARGUMENT for a wrong number of shapes or an
+ * unknown output; UNSUPPORTED if an input or the output is not a tensor, or the output's rank depends on data. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output_shape(uir_session *session,
                                                                 const uir_input_shape *input_shapes, size_t input_count,
                                                                 size_t index, int64_t *out_dims);
+/* Runs the model on the bound inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
-/* Asks a run on another thread (or in a signal handler) to stop soon with UIR_STATUS_CANCELLED. Where none is running
- * the next one is; the end of that run ends the request. */
+/* Makes a run on another thread end soon with UIR_STATUS_CANCELLED; a signal handler may call it. If no run is active,
+ * the next one ends so. The request ends with that run. */
 UIR_API void uir_session_cancel(uir_session *session);
-/* Borrowed: it lives, with its shape and data, until the next run or the session's end; of an output that is bound, its
- * data lie in what it is bound to. INVALID_ARGUMENT before a run that went well. */
+/* Value of output `index`. It is borrowed and lives, with its shape and data, until the next run or the session's end.
+ * Data of a bound output is in its buffer. INVALID_ARGUMENT before a successful run. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, size_t index, uir_value **out_value);
 
 /* Facts of the last run. */
 typedef struct uir_run_statistics {
     size_t struct_size;
-    const char *ran_on; /* "interpreter", "vm", "cpu", "interpreter of ascend kernels"; lives as long as the model */
+    /* Engine of the run: "interpreter", "vm", "cpu", "interpreter of ascend kernels"; lives as long as the model. */
+    const char *ran_on;
     double run_ms;
-    uint64_t peak_bytes; /* of tensors alive at once */
-    uint64_t interpreter_calls;
+    uint64_t peak_bytes;        /* greatest size of all tensors of the run at one time */
+    uint64_t interpreter_calls; /* nodes that the interpreter computed */
+    /* native_calls, vm_calls: kernels that ran as native code, and on the VM.
+     * vendor_calls: calls of a vendor's library.
+     * host_calls: nodes that host operators computed. */
     uint64_t native_calls, vm_calls, vendor_calls, host_calls;
-    uint64_t groups, kernels, phases; /* launches; different kernels among them; phases of the launches */
-    uint64_t dram_bytes;              /* of the tensors that kernels read and wrote */
-    uint64_t threads;                 /* that the session has */
+    /* groups: launches of kernels.
+     * kernels: different kernels.
+     * phases: phases of all launches. */
+    uint64_t groups, kernels, phases;
+    uint64_t dram_bytes; /* bytes of the tensors that kernels read and wrote */
+    uint64_t threads;    /* threads of the session */
 } uir_run_statistics;
+/* Statistics of the last run. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_statistics(const uir_session *session,
                                                               uir_run_statistics *out_statistics);
 

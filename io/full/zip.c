@@ -55,7 +55,7 @@ static uint64_t read64(const uint8_t *at) {
 
 static uir_status bad(const archive *archive, const char *what) {
     return uir_error(archive->diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = archive->file},
-                     "not a sound .npz file: %s", what);
+                     "not a valid .npz file: %s", what);
 }
 
 /* Whether `size` bytes at `offset` lie in the file. */

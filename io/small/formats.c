@@ -58,12 +58,12 @@ static uir_status read_field(proto *p, const uir_wire_field *field) {
     case RAW_DATA:
         p->raw = field->data, p->raw_length = field->length;
         return field->type == UIR_WIRE_BYTES ? UIR_STATUS_OK
-                                             : wrong(p, UIR_STATUS_BAD_FILE, "the tensor's raw data are no bytes");
+                                             : wrong(p, UIR_STATUS_BAD_FILE, "the tensor's raw data are not bytes");
     case DATA_LOCATION:
         return field->value ? wrong(p, UIR_STATUS_UNSUPPORTED, "external data is not allowed here") : UIR_STATUS_OK;
     default:
         return field->number >= 3 && field->number <= 11
-                   ? wrong(p, UIR_STATUS_UNSUPPORTED, "this library reads tensors of raw bytes and of strings alone")
+                   ? wrong(p, UIR_STATUS_UNSUPPORTED, "this library reads only tensors of raw bytes and of strings")
                    : UIR_STATUS_OK;
     }
 }
@@ -109,7 +109,7 @@ static uir_status make_tensor(const proto *p, const uir_allocator *allocator, co
     if (!uir_shape_element_count(p->shape, p->rank, &count) ||
         !uir_dtype_storage_size((uir_dtype)p->data_type, count, &bytes) ||
         (strings ? p->string_count != count || p->raw_length : p->raw_length != bytes || p->string_count))
-        return wrong(p, UIR_STATUS_BAD_FILE, "the tensor's data is not what its type and dims need");
+        return wrong(p, UIR_STATUS_BAD_FILE, "the tensor's data does not match its type and dims");
     UIR_TRY(uir_tensor_create(allocator, (uir_dtype)p->data_type, p->rank, p->shape, out_tensor));
     uir_status status = UIR_STATUS_OK;
     if (strings)
@@ -124,7 +124,7 @@ static uir_status read_pb(uir_io_reading *reading) {
     proto p = {.file = reading->path, .diagnostics = reading->diagnostics};
     uir_tensor *tensor;
     if (reading->kind != UIR_VALUE_TENSOR)
-        return wrong(&p, UIR_STATUS_UNSUPPORTED, "this library reads tensors alone from such files");
+        return wrong(&p, UIR_STATUS_UNSUPPORTED, "this library reads only tensors from .pb files");
     UIR_TRY(read_fields(&p, reading->data, reading->size));
     UIR_TRY_ALLOCATE(reading->name,
                      uir_arena_copy_string(&reading->arena, p.name ? (const char *)p.name : "", (size_t)p.name_length));
@@ -135,7 +135,7 @@ static uir_status read_pb(uir_io_reading *reading) {
 static uir_status write_pb(const uir_io_writing *writing) {
     if (writing->datum->kind != UIR_VALUE_TENSOR)
         return uir_error(writing->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = writing->path},
-                         "this library writes tensors alone to such files");
+                         "this library writes only tensors to .pb files");
     const uir_tensor *tensor = writing->datum->tensor;
     const char *name = writing->name;
     uir_text *out = writing->bytes;

@@ -127,43 +127,43 @@ static const struct {
      long_chain,
      "cpu",
      {.milliseconds = 1},
-     {"more than 0.001 seconds", "--limit-seconds, or uir_limits.milliseconds"}},
+     {"more than 0.001 seconds", "--limit-seconds or uir_limits.milliseconds"}},
     {"memory",
      small_model,
      "vm",
      {.memory = 65536},
-     {"more than 65536 bytes of memory", "--limit-memory, or uir_limits.memory"}},
+     {"more than 65536 bytes of memory", "--limit-memory or uir_limits.memory"}},
     {"files",
      small_model,
      "vm",
      {.file_bytes = 10},
-     {"more than 10 bytes of files", "--limit-file-bytes, or uir_limits.file_bytes"}},
+     {"more than 10 bytes of files", "--limit-file-bytes or uir_limits.file_bytes"}},
     {"nodes",
      small_model,
      "interpreter",
      {.nodes = 2},
      {"node 'the other' (Neg): loading the model (reading) takes more than 2 nodes",
-      "--limit-nodes, or uir_limits.nodes"}},
+      "--limit-nodes or uir_limits.nodes"}},
     {"depth",
      nested_model,
      "interpreter",
      {.depth = 2},
-     {"more than 2 graphs in graphs", "--limit-depth, or uir_limits.depth"}},
+     {"more than 2 levels of nested graphs", "--limit-depth or uir_limits.depth"}},
     {"kernels",
      short_chain,
      "vm",
      {.kernels = 1},
-     {"more than 1 different kernels", "--limit-kernels, or uir_limits.kernels"}},
+     {"more than 1 different kernels", "--limit-kernels or uir_limits.kernels"}},
     {"work",
      short_chain,
      "vm",
      {.work = 1000},
-     {"more than 1000 steps of the compiler", "--limit-work, or uir_limits.work"}},
+     {"more than 1000 steps of the compiler", "--limit-work or uir_limits.work"}},
     {"elements",
      small_model,
      "vm",
      {.elements = 2},
-     {"more than 2 elements of a value: 3 are asked for", "--limit-elements, or uir_limits.elements"}},
+     {"more than 2 elements of a value: 3 requested", "--limit-elements or uir_limits.elements"}},
 };
 
 static void each_limit_ends_a_load(void **state) {
@@ -247,7 +247,7 @@ static const struct {
      "interpreter",
      100000,
      {.memory = 200000},
-     {"more than 200000 bytes of memory: 1200000 are asked for", "--limit-memory"}},
+     {"more than 200000 bytes of memory: 1200000 requested", "--limit-memory"}},
     {"memory of kernels",
      small_model,
      "vm",
@@ -259,13 +259,13 @@ static const struct {
      "interpreter",
      2,
      {.elements = 5},
-     {"more than 5 elements of a value: 6 are asked for", "--limit-elements"}},
+     {"more than 5 elements of a value: 6 requested", "--limit-elements"}},
     {"elements of kernels",
      small_model,
      "vm",
      2,
      {.elements = 5},
-     {"more than 5 elements of a value: 6 are asked for", "--limit-elements"}},
+     {"more than 5 elements of a value: 6 requested", "--limit-elements"}},
 };
 
 static uir_status run(uir_model *model, uir_value *x, const uir_limits *limits) {
@@ -338,7 +338,7 @@ static void values_have_limits(void **state) {
         const char *said;
     } cases[] = {
         {{.memory = 10000}, "reading a value takes more than 10000 bytes of memory"},
-        {{.elements = 2999}, "reading a value takes more than 2999 elements of a value: 3000 are asked for"},
+        {{.elements = 2999}, "reading a value takes more than 2999 elements of a value: 3000 requested"},
         {{.file_bytes = 12000}, "reading a value takes more than 12000 bytes of files"},
     };
     (void)state;
@@ -355,7 +355,7 @@ static void values_have_limits(void **state) {
         assert_int_equal(uir_value_create_tensor(context, UIR_DTYPE_F32, 2, shape, &x), UIR_STATUS_OK);
         assert_int_equal(uir_value_save_file(context, x, npy, NULL), UIR_STATUS_OK);
         assert_int_equal(uir_context_set_value_limits(context, &limits), UIR_STATUS_INVALID_ARGUMENT);
-        assert_true(has_message(context, "before the context has any"));
+        assert_true(has_message(context, "before the context has values"));
         uir_value_destroy(x);
         uir_context_clear_messages(context);
         assert_int_equal(uir_context_set_value_limits(context, &limits), UIR_STATUS_OK);

@@ -403,7 +403,7 @@ static void sequences_have_elements(void **state) {
     uir_session *session;
     assert_int_equal(uir_session_create(model, NULL, &session), UIR_STATUS_OK);
     assert_int_equal(uir_session_set_input(session, 0, value), UIR_STATUS_BAD_DATA);
-    assert_true(has_message(context, "input 'x' is sequence of f32, but the model wants f32[batch, 3]"));
+    assert_true(has_message(context, "input 'x' is sequence of f32, but the model requires f32[batch, 3]"));
     uir_session_destroy(session);
     uir_model_destroy(model);
     uir_value_destroy(value);

@@ -121,7 +121,7 @@ static void ask(world *w) {
     compare_with_run(w, 0, 1, UIR_STATUS_OK);
     assert_int_equal(uir_session_get_output_shape(w->session, (uir_input_shape[]){{2, good}, {2, bad}}, 2, 0, dims),
                      UIR_STATUS_BAD_DATA);
-    assert_non_null(strstr(last_message(w), "input 'w' is f32[3,5], but the model wants f32[m, 4]"));
+    assert_non_null(strstr(last_message(w), "input 'w' is f32[3,5], but the model requires f32[m, 4]"));
     assert_int_equal(uir_session_get_output_shape(w->session, (uir_input_shape[]){{2, good}, {1, good}}, 2, 0, dims),
                      UIR_STATUS_BAD_DATA);
     assert_int_equal(uir_session_get_output_shape(w->session, (uir_input_shape[]){{2, good}, {2, negative}}, 2, 0, dims),

@@ -47,7 +47,7 @@ static void test_memory_is_counted(void **state) {
     assert_null(uir_allocate(&r.allocator, 1)); /* what broke stays broken */
     uir_release(&r.allocator, a, 100);
     uir_release(&r.allocator, b, 400);
-    end(&r, UIR_STATUS_OUT_OF_MEMORY, UIR_STATUS_LIMIT, "the test takes more than 1000 bytes of memory: 600 are asked");
+    end(&r, UIR_STATUS_OUT_OF_MEMORY, UIR_STATUS_LIMIT, "the test takes more than 1000 bytes of memory: 600 requested");
 }
 
 /* Between operations memory is refused, and nothing stays broken. */

@@ -619,8 +619,8 @@ static void test_bad_text(void **state) {
         {"M +", "expected a size: a number, a name or '('"},
         {"(M", "expected ')', found the end"},
         {"Q + 1", "'Q' is not a known size"},
-        {"ceildiv(M)", "ceildiv takes two operands"},
-        {"ceildiv(M, 2, 3)", "ceildiv takes at most 2 operands"},
+        {"ceildiv(M)", "ceildiv expects two operands"},
+        {"ceildiv(M, 2, 3)", "ceildiv expects at most 2 operands"},
         {"min()", "expected a size: a number, a name or '('"},
         {"9223372036854775807 + 1", "the expression overflows or is too large"},
     };

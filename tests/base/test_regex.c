@@ -122,7 +122,7 @@ static void test_what_is_refused(void **state) {
         uir_status status;
     } rows[] = {
         {"a(b", "without an end", 3, UIR_STATUS_BAD_FILE},
-        {"a)b", "nothing opened", 1, UIR_STATUS_BAD_FILE},
+        {"a)b", "without a (", 1, UIR_STATUS_BAD_FILE},
         {"*a", "nothing to repeat", 1, UIR_STATUS_BAD_FILE},
         {"a|+", "nothing to repeat", 3, UIR_STATUS_BAD_FILE},
         {"(?", "no flag", 2, UIR_STATUS_BAD_FILE},
@@ -147,7 +147,7 @@ static void test_what_is_refused(void **state) {
         {"\\C", "not supported", 2, UIR_STATUS_UNSUPPORTED},
         {"a**", "repetition of a repetition", 2, UIR_STATUS_BAD_FILE},
         {"a{1001}", "over 1000", 7, UIR_STATUS_BAD_FILE},
-        {"a{3,2}", "falls", 6, UIR_STATUS_BAD_FILE},
+        {"a{3,2}", "decreases", 6, UIR_STATUS_BAD_FILE},
         {"((a{1000}){1000}){1000}", "too large", 0, UIR_STATUS_LIMIT},
         {"(((((){1000}){1000}){1000}){1000}){1000}", "too large", 0, UIR_STATUS_LIMIT},
     };

@@ -365,7 +365,7 @@ static void test_folders_that_are_refused(void **state) {
         assert_int_equal(chmod(f->folder, open_to_others[i]), 0);
         assert_int_equal(open_folder(f, f->folder, 0, &cache), UIR_STATUS_IO_FAILED);
         assert_null(cache);
-        assert_true(said(f, "others may write"));
+        assert_true(said(f, "other users can write"));
         uir_diagnostics_clear(&f->diagnostics);
     }
     assert_int_equal(chmod(f->folder, 0755), 0); /* others may read */
@@ -381,7 +381,7 @@ static void test_folders_that_are_refused(void **state) {
     if (geteuid() == 0) {
         assert_int_equal(chown(f->folder, 12345, (gid_t)-1), 0);
         assert_int_equal(open_folder(f, f->folder, 0, &cache), UIR_STATUS_IO_FAILED);
-        assert_true(said(f, "somebody else"));
+        assert_true(said(f, "another user"));
         assert_int_equal(chown(f->folder, 0, (gid_t)-1), 0);
         /* An entry that another one put there. */
         store(f, 1, 100);

@@ -138,7 +138,7 @@ static void the_cache_is_not_believed(void **state) {
         assert_int_equal(source->find(source->user, &record.kernel, "a", &w.d, &found), UIR_STATUS_NOT_FOUND);
         assert_non_null(w.d.first);
         assert_int_equal(w.d.first->severity, UIR_SEVERITY_WARNING);
-        assert_non_null(strstr(w.d.first->message, "record of parameters for kernel a is left out"));
+        assert_non_null(strstr(w.d.first->message, "tuning record for kernel a is ignored"));
         uir_diagnostics_clear(&w.d);
     }
     uir_api_records_deinit(&records);

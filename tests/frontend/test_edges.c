@@ -337,11 +337,11 @@ static void messages_name_node_and_op(void **state) {
     static const struct {
         const char *domain, *name, *outputs, *imported, *node, *op, *text;
     } rows[] = {
-        {"", "n", "y", "", "n", "Foo", "'Foo' of the domain 'ai.onnx', version 20, is not known"},
-        {"ai.onnx", "n", "y", "", "n", "Foo", "'Foo' of the domain 'ai.onnx', version 20, is not known"},
-        {"pkg", "n", "y", "", "n", "pkg::Foo", "'Foo' of the domain 'pkg' is not known, and opset_import lacks"},
-        {"pkg", "n", "y", "pkg", "n", "pkg::Foo", "'Foo' of the domain 'pkg', version 3, is not known"},
-        {"p", "", "-,y,z", "p", "y", "p::Foo", "'Foo' of the domain 'p', version 3, is not known"},
+        {"", "n", "y", "", "n", "Foo", "unknown op 'Foo' of domain 'ai.onnx', version 20"},
+        {"ai.onnx", "n", "y", "", "n", "Foo", "unknown op 'Foo' of domain 'ai.onnx', version 20"},
+        {"pkg", "n", "y", "", "n", "pkg::Foo", "unknown op 'Foo' of domain 'pkg', and opset_import lacks"},
+        {"pkg", "n", "y", "pkg", "n", "pkg::Foo", "unknown op 'Foo' of domain 'pkg', version 3"},
+        {"p", "", "-,y,z", "p", "y", "p::Foo", "unknown op 'Foo' of domain 'p', version 3"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         blob node = make_node("Foo", rows[i].name, "x", rows[i].outputs);
@@ -359,19 +359,20 @@ static void messages_name_node_and_op(void **state) {
     }
 }
 
-/* The hint: the nearest op, in whatever domain; that a function of the model's own would be taken. */
+/* The hint: the nearest op, in whatever domain; that a function of the model's own may define it. */
 static void hints_name_the_nearest_op(void **state) {
     (void)state;
     static const struct {
         const char *domain, *op, *hint;
     } rows[] = {
-        {"", "Rleu", "the nearest supported op is Relu; a function Rleu in the model's own functions would be used"},
-        {"com.microsoft", "FusedGelu", "op is com.microsoft::FastGelu; a function com.microsoft::FusedGelu in the"},
-        {"pkg", "Conv", "the nearest supported op is Conv; a function pkg::Conv in"},
+        {"", "Rleu", "the nearest supported op is Relu; define a function Rleu in the model"},
+        {"com.microsoft", "FusedGelu",
+         "op is com.microsoft::FastGelu; define a function com.microsoft::FusedGelu in the"},
+        {"pkg", "Conv", "the nearest supported op is Conv; define a function pkg::Conv in"},
         {"pkg", "BiasGelu", "the nearest supported op is com.microsoft::BiasGelu; "},
         {"com.microsoft", "Gelo", "the nearest supported op is com.microsoft::Gelu; "},
         {"", "Gelo", "the nearest supported op is Gelu; "},
-        {"pkg", "Xyzzy", "a function pkg::Xyzzy in the model's own functions would be used; --list-ops shows all ops"},
+        {"pkg", "Xyzzy", "define a function pkg::Xyzzy in the model, or list all ops with --list-ops"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         blob node = make_node(rows[i].op, "n", "x", "y");
@@ -411,8 +412,8 @@ static void kinds_may_be_left_out(void **state) {
     assert_int_equal(l.status, UIR_STATUS_OK);
     assert_int_equal(uir_node_int(l.module, main_node(&l, 0), "axis", 0), -2);
     unload(&l);
-    expect_failure(softmax_with(nothing), UIR_STATUS_BAD_FILE, "'axis' does not say what it holds");
-    expect_failure(softmax_with(both), UIR_STATUS_BAD_FILE, "'axis' does not say what it holds");
+    expect_failure(softmax_with(nothing), UIR_STATUS_BAD_FILE, "the type of attribute 'axis' is missing");
+    expect_failure(softmax_with(both), UIR_STATUS_BAD_FILE, "the type of attribute 'axis' is missing");
     expect_failure(softmax_with(text), UIR_STATUS_BAD_FILE, "must be INT, not STRING");
     expect_failure(softmax_with(make_attribute("axis", -1)), UIR_STATUS_UNSUPPORTED, "unknown kind -1");
 }

@@ -132,11 +132,11 @@ static void what_leaves_the_folder_is_refused(void **state) {
         {"far.bin", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
         {"way_out/outside.bin", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
         {"way_out", UIR_STATUS_BAD_FILE, "symbolic link that leads out"},
-        {"nowhere.bin", UIR_STATUS_NOT_FOUND, "symbolic link to what is not there"},
-        {"circle.bin", UIR_STATUS_BAD_FILE, "circle"},
+        {"nowhere.bin", UIR_STATUS_NOT_FOUND, "symbolic link to a missing file"},
+        {"circle.bin", UIR_STATUS_BAD_FILE, "loop"},
         {"sub_link", UIR_STATUS_BAD_FILE, "not a regular file"},
         {"sub_link/../../outside.bin", UIR_STATUS_BAD_FILE, "leads out"},
-        {"sub_link/missing.bin", UIR_STATUS_NOT_FOUND, "not there"},
+        {"sub_link/missing.bin", UIR_STATUS_NOT_FOUND, "symbolic link to a missing file"},
         {"pipe", UIR_STATUS_BAD_FILE, "not a regular file"},
         {"sub", UIR_STATUS_BAD_FILE, "not a regular file"},
         {"missing.bin", UIR_STATUS_NOT_FOUND, "no such file"},
@@ -152,7 +152,7 @@ static void what_leaves_the_folder_is_refused(void **state) {
         }
         unload(&l);
     }
-    expect_failure(external_model(4, "weights.bin", NULL, NULL), UIR_STATUS_NOT_FOUND, "no folder to look in");
+    expect_failure(external_model(4, "weights.bin", NULL, NULL), UIR_STATUS_NOT_FOUND, "no folder is given");
 }
 
 /* ---- models of files ---- */
@@ -374,7 +374,7 @@ static void keys_are_known_and_given_once(void **state) {
         assert_true(said(&l, twice ? "occurs twice" : "unknown key 'basepath'"));
         unload(&l);
     }
-    expect_failure(external_model(4, NULL, NULL, NULL), UIR_STATUS_BAD_FILE, "without a location");
+    expect_failure(external_model(4, NULL, NULL, NULL), UIR_STATUS_BAD_FILE, "has no location");
 }
 
 /* Both ways of opening agree; the second is for kernels without openat2. */

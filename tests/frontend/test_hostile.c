@@ -129,7 +129,7 @@ static void lengths_that_lie_are_refused(void **state) {
             uir_wire_write_key(&model, fields[f], UIR_WIRE_BYTES);
             uir_wire_write_varint(&model, lengths[i]);
             uir_text_append(&model, "\x08\x01\x10\x02", 4);
-            expect_failure(model, UIR_STATUS_BAD_FILE, "the length goes past the end");
+            expect_failure(model, UIR_STATUS_BAD_FILE, "the length is past the end");
         }
     }
     blob model = blob_new(); /* a varint that never ends */
@@ -151,7 +151,7 @@ static void wrong_kinds_are_refused(void **state) {
         blob model = blob_new();
         uir_wire_write_key(&model, cases[i].field, cases[i].type);
         uir_text_append(&model, "\x01\x01\x01\x01\x01\x01\x01\x01", 8);
-        expect_failure(model, UIR_STATUS_BAD_FILE, "not of the kind");
+        expect_failure(model, UIR_STATUS_BAD_FILE, "the wrong type");
     }
     for (int type = 3; type < 8; type++) { /* groups, and types that do not exist */
         if (type == UIR_WIRE_32) continue;
@@ -266,10 +266,10 @@ static void fields_are_read_within_their_bytes(void **state) {
         {"\x0a\x00", 2, NULL, 1, 0, 0},
         {"\x0a\x03"
          "ab",
-         4, "the length goes past the end", 1, 0, 0},
+         4, "the length is past the end", 1, 0, 0},
         {"\x0a" MOST "\x01"
          "ab",
-         13, "the length goes past the end", 1, 0, 0},
+         13, "the length is past the end", 1, 0, 0},
         {"\x0a\x82", 2, "the length is cut off or too long", 1, 0, 0},
         {"\x0b", 1, "the field has a wire type that ONNX does not use", 1, 0, 0},
     };

@@ -67,7 +67,7 @@ static void all_problems_are_in_one_report(void **state) {
     assert_int_equal(l.status, UIR_STATUS_BAD_FILE);
     assert_true(said(&l, "'Foo'") && said(&l, "2 nodes"));
     assert_true(said(&l, "'Bar'"));
-    assert_true(said(&l, "'nowhere' is defined nowhere"));
+    assert_true(said(&l, "'nowhere' is undefined"));
     assert_int_equal(l.diagnostics.error_count, 3);
     unload(&l);
 
@@ -356,7 +356,7 @@ static void subgraphs_see_outer_names_made_later_in_the_file(void **state) {
     graph = make_graph_of(if_node("c", branch("Relu", "x"), branch("Abs", "x")));
     put_message(&graph, GRAPH_INPUT, make_value("c", UIR_DTYPE_BOOL, ""));
     put_message(&graph, GRAPH_NODE, make_node("Neg", "n", "r", "z"));
-    expect_failure(make_model(graph), UIR_STATUS_BAD_FILE, "'r' is defined nowhere");
+    expect_failure(make_model(graph), UIR_STATUS_BAD_FILE, "'r' is undefined");
 }
 
 static void metadata_is_kept(void **state) {
@@ -421,7 +421,7 @@ static void names_that_differ_by_a_zero_byte_differ(void **state) {
     blob tensor = small_constant("", 1);
     put_bytes(&tensor, TENSOR_NAME, "w\0tail", 6);
     put_message(&graph, GRAPH_INITIALIZER, tensor);
-    expect_failure(make_model(graph), UIR_STATUS_BAD_FILE, "'w' is defined nowhere");
+    expect_failure(make_model(graph), UIR_STATUS_BAD_FILE, "'w' is undefined");
 }
 
 int main(void) {

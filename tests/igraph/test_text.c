@@ -28,15 +28,15 @@ static void header_errors(void **state) {
     wants("igraph k on cpu {}", 1, 8, "expected @name");
     wants("igraph @k on ascend \"910C\" {}", 1, 21, "unknown chip; known are: 910B1, 910B3, 910A, 310P3");
     wants("igraph @k on cpv {}", 1, 14, "unknown device; known are: cpu, ascend, cambricon, cuda, null, opencl");
-    wants("igraph @k on cpu {\n  dim M, M\n}", 2, 10, "'M' already names something here");
-    wants("igraph @k on cpu {\n  dim M in 4..2\n}", 3, 1, "leave no size");
+    wants("igraph @k on cpu {\n  dim M, M\n}", 2, 10, "the name 'M' is already used here");
+    wants("igraph @k on cpu {\n  dim M in 4..2\n}", 3, 1, "allow no size");
     wants("igraph @k on cpu {\n  tile t in 0..2\n}", 3, 1, "a tile is at least 1");
     wants("igraph @k on cpu {\n  dim Rows\n  ptr %x : dram f32 [Rws] in 0\n}", 3, 0, "did you mean 'Rows'?");
     wants("igraph @k on cpu {\n  ptr %x : vram f32 [4] in 0\n}", 2, 12,
-          "'vram' is no memory space of cpu; did you mean dram?; there are dram, sram, reg");
-    wants("igraph @k on ascend {\n  ptr %x : gm f32 [4] in 0\n}", 2, 12, "there are dram, ub, l1, l0a, l0b, l0c");
+          "'vram' is not a memory space of cpu; did you mean dram?; known are: dram, sram, reg");
+    wants("igraph @k on ascend {\n  ptr %x : gm f32 [4] in 0\n}", 2, 12, "known are: dram, ub, l1, l0a, l0b, l0c");
     wants("igraph @k on cpu {\n  phase { on cone { } }\n}", 2, 14,
-          "'cone' is no kind of unit of cpu; did you mean core?; there is core");
+          "'cone' is not a kind of unit of cpu; did you mean core?; known is: core");
     wants("igraph @k on cpu {\n  dim N\n  let q = N modd 3\n}", 3, 0, "expected dim, tile");
     wants("igraph @k on cpu {\n  dim N\n  let q = N mod\n}", 4, 1, "expected a size");
     wants("igraph @k on cpu {\n  ptr %x : dram f31 [4] in 0\n}", 2, 17, "expected a dtype");
@@ -44,7 +44,7 @@ static void header_errors(void **state) {
           "%x is declared twice");
     wants("igraph @k on cpu {\n  ptr %x : sram f32 [8,8]:((2,4),8):(1,(2,8)) \n}", 0, 0,
           "its sizes and strides differ in number");
-    wants("igraph @k on cpu {\n  ptr %x : sram f32 [4] x2 by l\n}", 2, 31, "no loop is called 'l'");
+    wants("igraph @k on cpu {\n  ptr %x : sram f32 [4] x2 by l\n}", 2, 31, "unknown loop 'l'");
     wants("igraph @k on cpu {\n  tile t, s\n  candidate t = 1\n}", 0, 0, "a candidate sets every tile");
     wants(HEAD "  let q = 9223372036854775807 * M * 9223372036854775807\n}", 0, 0, "overflows");
     wants(HEAD "  ghost\n}", 5, 3, "expected dim, tile, let");
@@ -53,25 +53,26 @@ static void header_errors(void **state) {
 
 static void body_errors(void **state) {
     (void)state;
-    wants(BODY("move.f32 %y[p, 0:N], %z[p, 0:N]"), 7, 26, "no pointer is called %z; did you mean %x?");
+    wants(BODY("move.f32 %y[p, 0:N], %z[p, 0:N]"), 7, 26, "unknown pointer %z; did you mean %x?");
     wants(BODY("move.f32 %y[p, 0:N], %x[p]"), 7, 30, "%x has 2 dims: expected as many ranges");
     wants(BODY("unary.exq.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
-          "no instruction is called 'unary.exq'; did you mean unary.exp?; there is 'unary' of neg, abs, sign, sqrt, ");
+          "unknown instruction 'unary.exq'; did you mean unary.exp?; known in 'unary': neg, abs, sign, sqrt, ");
     wants(BODY("binary.plus.f32 %y[p, 0:N], %x[p, 0:N], 1"), 7, 5,
-          "there is 'binary' of add, sub, mul, div, mod, fmod, min, ");
+          "known in 'binary': add, sub, mul, div, mod, fmod, min, ");
     wants(
         BODY("copy.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
-        "there are move, fill, iota, unary, binary, compare, ternary, cast, bits, broadcast, reduce, scan, mma, sync");
-    wants(BODY("binary.add.f32 %y[p, 0:N], %x[p, 0:N]"), 0, 0, "binary.add takes 1 result and 2 operands");
-    wants(BODY("binary.add.f32 %y[p, 0:N], 1, 2"), 7, 5, "one operand at least is a slice");
+        "known are: move, fill, iota, unary, binary, compare, ternary, cast, bits, broadcast, reduce, scan, mma, sync");
+    wants(BODY("binary.add.f32 %y[p, 0:N], %x[p, 0:N]"), 0, 0, "binary.add expects 1 result and 2 operands");
+    wants(BODY("binary.add.f32 %y[p, 0:N], 1, 2"), 7, 5, "at least one operand must be a slice");
     wants(BODY("unary.exp.row.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 15, "'row' does not belong in the name of unary.exp");
     wants(BODY("reduce.add.f32 %y[p, 0:1], %x[p, 0:N]"), 7, 5, "reduce.add needs .row or .col");
-    wants(BODY("move.sram.dram.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5, "this move goes from dram to dram");
-    wants(BODY("mma.f32.f32 %y, %x, %x"), 7, 5, "mma takes 3 dtypes or none");
+    wants(BODY("move.sram.dram.f32 %y[p, 0:N], %x[p, 0:N]"), 7, 5,
+          "this move's operand is in dram and its result in dram");
+    wants(BODY("mma.f32.f32 %y, %x, %x"), 7, 5, "mma expects 3 dtypes or none");
     wants(BODY("loop l : N { fill.f32 %y[p, l], 0 } loop l : N { }"), 7, 46, "names of loops are unique");
     wants(BODY("fill.f32 %y[p, l], 0 loop l : N { }"), 7, 0, "'l'");
-    wants(BODY("fill.f32 %y[p, 0:N], 0 when not p < 3"), 0, 0, "'not' stands before first() or last()");
-    wants(BODY("fill.f32 %y[p, 0:N], 0 when first(p)"), 0, 0, "take the name of a loop");
+    wants(BODY("fill.f32 %y[p, 0:N], 0 when not p < 3"), 0, 0, "'not' is only allowed before first() or last()");
+    wants(BODY("fill.f32 %y[p, 0:N], 0 when first(p)"), 0, 0, "expect the name of an enclosing loop");
     wants(BODY("if p 3 { }"), 0, 0, "expected a relation");
     wants(BODY("index i = %x[p, 0] in 1..N clamp"), 0, 0, "an index is in 0..LAST");
     wants(BODY("index i = %x[p, 0] in 0..N-1 bounce"), 0, 0, "expected clamp, wrap or skip");
@@ -80,7 +81,7 @@ static void body_errors(void **state) {
           "expected sync.group, or sync.A.B of two pipes or two kinds of unit of cpu; kinds: core");
     wants(HEAD "  phase {\n    parallel p : M\n  }\n}", 0, 0, "expected 'group' or 'unit'");
     wants(HEAD "  phase {\n    parallel p : M group\n    on gpu { }\n  }\n}", 7, 8,
-          "'gpu' is no kind of unit of cpu; there is core");
+          "'gpu' is not a kind of unit of cpu; known is: core");
 }
 
 /* Spellings that mean the same print the same. */

@@ -307,14 +307,14 @@ static void test_what_is_no_picture(void **state) {
         size_t size;
         uir_status status;
         const char *problem;
-    } rows[] = {{"", 0, UIR_STATUS_BAD_DATA, "no picture that is known"},
-                {"hello", 5, UIR_STATUS_BAD_DATA, "no picture that is known"},
+    } rows[] = {{"", 0, UIR_STATUS_BAD_DATA, "not in a known picture format"},
+                {"hello", 5, UIR_STATUS_BAD_DATA, "not in a known picture format"},
                 {"P6", 2, UIR_STATUS_BAD_DATA, "header"},
                 {"P6 4 4 0 ", 9, UIR_STATUS_BAD_DATA, "header"},
                 {"P6 4 4 65536 ", 13, UIR_STATUS_BAD_DATA, "header"},
-                {"P6 0 4 255 ", 11, UIR_STATUS_BAD_DATA, "side of no pixels"},
+                {"P6 0 4 255 ", 11, UIR_STATUS_BAD_DATA, "has no pixels"},
                 {"P6 65537 1 255 ", 15, UIR_STATUS_BAD_DATA, "over 65536"},
-                {"P2 1 1 7 8", 10, UIR_STATUS_BAD_DATA, "above the greatest"},
+                {"P2 1 1 7 8", 10, UIR_STATUS_BAD_DATA, "exceeds the maximum"},
                 {"P2 # no end of the line", 23, UIR_STATUS_BAD_DATA, "header"},
                 {"P5 99999999999999999999 1 255 ", 30, UIR_STATUS_BAD_DATA, ""},
                 {"BM", 2, UIR_STATUS_BAD_DATA, "header is too short"}};

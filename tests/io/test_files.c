@@ -155,7 +155,7 @@ static void strings_of_others(void **state) {
 
 /* What is nearly an array: one thing in it is wrong. */
 static void arrays_are_checked(void **state) {
-    static const char dict[] = "the header is not understood", data[] = "the data's size is not that of the shape",
+    static const char dict[] = "the header is not understood", data[] = "the data's size does not match the shape",
                       type[] = "are not supported", large[] = "the shape is too large";
     static const struct {
         const char *dict;

@@ -227,7 +227,7 @@ def check_blocks(folder):
             layouts += [in_blocks(rows, columns, order, width // 2 if width > 8 else width * 2), f"[{rows},{columns}]"]
             for layout in layouts:
                 done = verify(product(dtype, sums, name, layout))
-                wanted = f"layout: %{name} must lie in the blocks of {space} on ascend"
+                wanted = f"layout: %{name} must be in the blocks of {space} on ascend"
                 tell(done.returncode != 0 and wanted in done.stderr,
                      f"blocks: {dtype} {name} {layout}: {done.stderr[:200] or 'accepted'}")
                 broken += 1
@@ -236,9 +236,9 @@ def check_blocks(folder):
 
 # On a 910A what goes to the cube unit and comes from it passes the unified buffer, where its format is made: another
 # layout there, and what the verifier says of it.
-PASSED = [("rows", "", "%rows[0:16, 0:64] must lie as %rows_l1[0:16, 0:64] does for move on ascend, which changes no"),
+PASSED = [("rows", "", "%rows[0:16, 0:64] must have the layout of %rows_l1[0:16, 0:64] for move on ascend, which keeps"),
           ("rows", "blocks of 8", "the last dim of %rows[0:16, 0:64] must be contiguous"),
-          ("columns", "", "must lie as %columns_l1"), ("s6_ub", "", "must lie as %s6_ub")]
+          ("columns", "", "must have the layout of %columns_l1"), ("s6_ub", "", "must have the layout of %s6_ub")]
 
 
 def check_halves(folder):
@@ -370,7 +370,7 @@ def check_sizes(folder):
     words = ("--dim", "sequence=64", "--dim", "batch=1")
     done = run("uir-run", model, "--device-file", path, "--interpret", *words, "--json", "--save", saved)
     calls = json.loads(done.stdout)["calls"] if done.returncode == 0 else {}
-    tell(calls.get("interpreter", 0) > 0 and "(1, 64): the host computes them" in done.stderr,
+    tell(calls.get("interpreter", 0) > 0 and "(1, 64); the node is computed on the host" in done.stderr,
          f"a kernel without room: {calls} {done.stderr[:300]}")
     done = run("uir-run", model, "--device", "interpreter", *words, "--compare-with", saved)
     tell(done.returncode == 0 and "1 values agree" in done.stdout, f"a kernel without room: {done.stdout[-300:]}")
@@ -406,12 +406,12 @@ def check_refusals(folder):
     with open(bad, "w") as out:
         out.write("device lune {\n  kinds vector\n  groups 4\n}\n")
     for words, code, said in ((("--device", "ascend"), 2, "--interpret"),
-                              (("--device", "ascend:910Z", "--interpret"), 2, "not for 'ascend:910Z'"),
+                              (("--device", "ascend:910Z", "--interpret"), 2, "'ascend:910Z' is unknown"),
                               (("--device-file", bad), 2, "--device-file is for --interpret"),
                               (("--device-file", bad, "--interpret"), 3, "bad.device:4:1: error: a number needs its source"),
                               (("--device-file", folder, "--interpret"), 5, "Is a directory"),
                               (("--device", "cuda", "--interpret", "--reduce", "o.onnx"), 2,
-                               "--interpret runs kernels of another")):
+                               "--interpret cannot be combined")):
         done = run("uir-run", model, *words)
         tell(done.returncode == code and said in done.stderr, f"{words}: {done.returncode}: {done.stderr[:300]}")
     done = run("uir-run", model, "--device", "cuda:sm_80", "--interpret", "--explain")

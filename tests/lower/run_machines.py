@@ -35,7 +35,7 @@ BIN = os.environ.get("UIR_BIN", os.path.join(HERE, "..", "..", "build", "release
 GROUPS = sorted(glob.glob(os.path.join(HERE, "groups", "*.graph")))
 LEAST = 95  # of 100
 # What a refusal must say: room, or an instruction.
-SAYS = [r"takes at least \d+ bytes, there are \d+$", r"^no \S+ unit of \S+ does \S+", r"^no unit of \S+ .*(has|does|moves|casts)"]
+SAYS = [r"need at least \d+ bytes; \d+ are available$", r"^no \S+ unit of \S+ executes \S+", r"^no unit of \S+ .*(has|does|moves|casts)"]
 
 
 def tensor(name, shape):

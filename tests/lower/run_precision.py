@@ -187,19 +187,19 @@ def check_words(folder, products):
         for precision in {"f16", "bf16"} - set(halves):
             done = run("uir-run", model, *how(device), "--precision", precision)
             name = device.partition(":")[0]
-            tell(done.returncode == 2 and f"precision {precision}: by its description the device {name}" in done.stderr,
+            tell(done.returncode == 2 and f"precision {precision}: the description of device {name}" in done.stderr,
                  f"{device}: {precision} is not refused: {done.returncode} {done.stderr[:200]}")
     for program in ("uir-run", "uir-opt", "uir-pack", "uir-tune"):
         rest = ("-o", os.path.join(folder, "m.uir")) if program == "uir-pack" else ()
         done = run(program, model, "--precision", "f8", *rest)
-        tell(done.returncode == 2 and "there is no precision 'f8'; there are f32, f16, bf16, auto" in done.stderr,
+        tell(done.returncode == 2 and "unknown precision 'f8'; use one of f32, f16, bf16, auto" in done.stderr,
              f"{program}: f8 is not refused: {done.returncode} {done.stderr[:200]}")
     done = run("uir-run", model, "--device", "interpreter", "--precision", "f16")
     tell(done.returncode == 2 and "the interpreter" in done.stderr, f"interpreter: f16 is not refused: {done.stderr[:200]}")
     text = os.path.join(folder, "late.txt")
     run("uir-opt", model, "--after", "layouts", "-o", text)
     done = run("uir-opt", text, "--from", "layouts", "--precision", "f16", "--after", "fusion")
-    tell(done.returncode == 2 and "factors were settled" in done.stderr, f"a late text takes a precision: {done.stderr[:200]}")
+    tell(done.returncode == 2 and "operand types are fixed" in done.stderr, f"a late text takes a precision: {done.stderr[:200]}")
 
 
 def check_texts(folder, products):

@@ -56,13 +56,13 @@ static const refusal refusals[] = {
     {"a loop in what is vectorised",
      SUMS("8", "16", "4", "k, v, w",
           FOR("vectorised", "v0", "8") FOR("serial", "k0", "4") FOR("vectorised", "w0", "16")),
-     "a loop stands in a vectorised one",
+     "a loop is inside a vectorised loop",
      {NULL}},
     {"a bound below", MAP("where i*8 + j < M", "A[v]"), NULL, {"min("}},
     {"a bound at", MAP("where i*8 + j <= M - 1", "A[v]"), NULL, {"min("}},
     {"a bound from below",
      MAP("where i*8 + j < M and j >= 2", "A[v]"),
-     "a condition on what is vectorised is no bound",
+     "a condition on a vectorised loop is not a bound",
      {NULL}},
 };
 

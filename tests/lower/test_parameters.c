@@ -88,16 +88,16 @@ static void what_is_no_record_is_refused(void **state) {
                {"{ width 3 }", "expected 'depth' or 'stationary' or 'tile' or '}'"},
                {"{ every tile 6 }", "expected 'depth' or 'stationary' or '}'"},
                {"{ depth 8 every }", "expected 'stationary' or 'tile' or '}'"},
-               {"{ depth 0 }", "the depth of a record is 1 to 65536"},
-               {"{ depth 65537 }", "the depth of a record is 1 to 65536"},
+               {"{ depth 0 }", "the depth must be 1 to 65536"},
+               {"{ depth 65537 }", "the depth must be 1 to 65536"},
                {"{ depth 8 depth 8 }", "expected 'stationary' or 'tile' or '}'"},
-               {"{ stationary rows }", "expected what is stationary: sums, left or right"},
+               {"{ stationary rows }", "expected sums, left or right"},
                {"{ stationary left }", "expected an integer"},
-               {"{ stationary left 9 }", "the number of spaces in which a factor stays of a record is 1 to 8"},
+               {"{ stationary left 9 }", "the number of spaces of a stationary operand must be 1 to 8"},
                {"{ stationary sums stationary sums }", "expected 'depth' or 'tile' or '}'"},
-               {"{ tile -4 x 32 }", "a tile's number of rows of a record is 1 to 65536"},
-               {"{ tile 4 x 0 }", "a tile's number of columns of a record is 1 to 65536"},
-               {"{ tile 4 cost 0 }", "a cost of a record is 1 to 9223372036854775807"},
+               {"{ tile -4 x 32 }", "the number of rows of a tile must be 1 to 65536"},
+               {"{ tile 4 x 0 }", "the number of columns of a tile must be 1 to 65536"},
+               {"{ tile 4 cost 0 }", "the cost of a tile must be 1 to 9223372036854775807"},
                {"{ tile x 32 }", "expected an integer"}};
     char message[200], many[1024] = "{";
     uir_parameters p;
@@ -237,16 +237,12 @@ static void what_does_not_fit_is_refused(void **state) {
         bool choice, cut, copied; /* kernels that it is tried on: with a choice, columns cut by sizes, a depth */
         const char *why;
     } bad[] = {
-        {{.tile_count = 1, .tiles = {{6, 32, 0}}}, false, false, false, "there is nothing to choose in this kernel"},
-        {{.depth = 64}, false, false, false, "there is nothing to choose in this kernel"},
-        {{.tile_count = 1, .tiles = {{6, 32, 0}}}, true, false, false, "a tile is rows alone"},
-        {{.tile_count = 1, .tiles = {{6, 0, 0}}}, true, true, true, "a tile is rows by columns"},
-        {{.tile_count = 1, .tiles = {{6, 33, 0}}}, true, true, true, "a tile's columns are a multiple of 32"},
-        {{.tile_count = 1, .tiles = {{60000, 4096, 0}}},
-         true,
-         true,
-         true,
-         "bytes on the chip, where there is room for"},
+        {{.tile_count = 1, .tiles = {{6, 32, 0}}}, false, false, false, "this kernel has nothing to choose"},
+        {{.depth = 64}, false, false, false, "this kernel has nothing to choose"},
+        {{.tile_count = 1, .tiles = {{6, 32, 0}}}, true, false, false, "a tile has rows only"},
+        {{.tile_count = 1, .tiles = {{6, 0, 0}}}, true, true, true, "a tile must be rows x columns"},
+        {{.tile_count = 1, .tiles = {{6, 33, 0}}}, true, true, true, "the columns of a tile must be a multiple of 32"},
+        {{.tile_count = 1, .tiles = {{60000, 4096, 0}}}, true, true, true, "bytes on the chip; "},
     };
     uint32_t seen[sizeof bad / sizeof *bad] = {0};
     (void)state;

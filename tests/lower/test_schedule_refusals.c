@@ -225,7 +225,7 @@ static const refusal refusals[] = {
      "for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, N "
      "T[v] = C[v, w] } } } serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = "
      "T[v] } }",
-     "inline T", "no index of T"},
+     "inline T", "do not index T"},
     {"inline: two writers",
      "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
      "temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { ScheduleBlock(U) { v = "
@@ -266,7 +266,7 @@ static const refusal refusals[] = {
      "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
      "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
      "axis.bind(j) : M Y[v] = T[v] fill 3 } }",
-     "reverse inline Y", "may read outside T"},
+     "reverse inline Y", "may read T out of bounds"},
     {"reverse inline: two elements",
      "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
      "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
@@ -279,7 +279,7 @@ static const refusal refusals[] = {
      "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { "
      "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } } serial for (k, 0, M) { "
      "ScheduleBlock(Z) { v = axis.bind(k) : M Z[v] = T[v] } }",
-     "reverse inline Y", "for it alone"},
+     "reverse inline Y", "for it only"},
     {"reverse inline: more variables",
      "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
      "temp sram tensor Y : i64 [M, N] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
@@ -290,7 +290,7 @@ static const refusal refusals[] = {
      "tensor A : i64 [64] in 0 tensor T : i64 [64] temp sram tensor Y : i64 [N] out 0 serial for "
      "(i, 0, 64) { ScheduleBlock(T) { v = axis.bind(i) : 64 T[v] = neg(A[v]) } } serial for (j, "
      "0, N) { ScheduleBlock(Y) { v = axis.bind(j) : N Y[v] = T[v] } }",
-     "reverse inline Y", "reads a part of T"},
+     "reverse inline Y", "reads only a part of T"},
     {"reverse inline: two writers",
      "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
      "temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { ScheduleBlock(Z) { v = "
@@ -330,19 +330,19 @@ static const refusal refusals[] = {
          "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (k, 0, "
          "M) { ScheduleBlock(Y) { v, r = axis.bind(k, k) : M, reduce M update sum (Y[v]) with (C[v, "
          "r]) } }",
-     "rfactor Y at k of Y: P", "is not of the reduction"},
+     "rfactor Y at k of Y: P", "is not only a reduction loop"},
     {"rfactor: another loop that says what is summed and where to",
      SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [2] out 0 serial for (h, 0, 2) { "
          "ScheduleBlock(Z) { v = axis.bind(h) : 2 init sum (Y[v]) } } serial for (i, 0, M) { serial "
          "for (k, 0, N) { ScheduleBlock(Y) { v, q, r = axis.bind(mod(i, 2), i, k) : 2, reduce M, "
          "reduce N update sum (Y[v]) with (C[q, r]) } } }",
-     "rfactor Y at k of Y: P", "i says both which state of Y it is and what goes into it"},
+     "rfactor Y at k of Y: P", "i is both a spatial loop and a reduction loop of Y"},
     {"rfactor: a loop of what is not summed",
      SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
          "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
          "M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N update "
          "sum (Y[v]) with (C[v, r]) } } }",
-     "rfactor Y at i of Y: P", "is not of the reduction"},
+     "rfactor Y at i of Y: P", "is not only a reduction loop"},
     {"rfactor: a state of several variables",
      SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
          "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
@@ -367,19 +367,19 @@ static const refusal refusals[] = {
          "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (q, 0, N) { serial "
          "for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, "
          "reduce N update sum (Y[v]) with (C[v, r]) } } } }",
-     "rfactor Y at q of Y: P", "is not of the reduction"},
+     "rfactor Y at q of Y: P", "is not only a reduction loop"},
     {"rfactor: a condition around",
      SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
          "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { if i + "
          "1 < M { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N "
          "update sum (Y[v]) with (C[v, r]) } } } }",
-     "rfactor Y at k of Y: P", "an if stands around"},
+     "rfactor Y at k of Y: P", "an if is around"},
     {"rfactor: a range that changes",
      SUM " tensor C : i64 [M, M] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
          "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial "
          "for (k, 0, i + 1) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce M update sum "
          "(Y[v]) with (C[v, r]) } } }",
-     "rfactor Y at k of Y: P", "changes"},
+     "rfactor Y at k of Y: P", "is not made of sizes only"},
     {"rfactor: a loop that does not begin at 0",
      SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
          "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial "
@@ -436,12 +436,12 @@ static const refusal refusals[] = {
      " serial for (h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } }"
      " serial for (i, 0, M) { serial for (k, 0, N) {"
      " ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N where i + k < N update sum (Y[v]) with (A[v, r]) } } }",
-     "rfactor Y at k of Y: P", "mixes its variables"},
+     "rfactor Y at k of Y: P", "mixes spatial and reduction variables"},
     {"pad: what is read outside",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v + 1] fill 0 } }",
-     "pad dim 0 of T to M + 1", "is read outside"},
+     "pad dim 0 of T to M + 1", "is read out of bounds"},
     {"pad: what is read inside",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
@@ -456,17 +456,17 @@ static const refusal refusals[] = {
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "set layout of T to :(2)\npad dim 0 of T to M + 1", "has a layout already"},
+     "set layout of T to :(2)\npad dim 0 of T to M + 1", "already has a layout"},
     {"shrink: of a layout",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] }"
      " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[v] } }",
-     "set layout of T to :(2)\nshrink T", "has a layout already"},
+     "set layout of T to :(2)\nshrink T", "already has a layout"},
     {"arrange: of a layout",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "set layout of T to :(2)\narrange T by 0", "has a layout already"},
+     "set layout of T to :(2)\narrange T by 0", "already has a layout"},
     {"arrange: a dim of several elements",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
@@ -481,12 +481,12 @@ static const refusal refusals[] = {
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "set layout of T to :(0)", "are not proved to lie apart"},
+     "set layout of T to :(0)", "cannot be proved to have different addresses"},
     {"layout: of a result",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "set layout of Y to :(2)", "lies as its caller has it"},
+     "set layout of Y to :(2)", "is the caller's"},
     {"extend: shorter",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
@@ -500,7 +500,7 @@ static const refusal refusals[] = {
     {"exchange: an order that matters",
      "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = sub(A[v], i64(1)) } }",
-     "exchange operands of Y", "the order of what Y takes matters"},
+     "exchange operands of Y", "the operands of Y cannot be exchanged"},
     {"leave out: where it lies is read from data",
      SUM " tensor C : i64 [M] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
          "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial for (k, 0, N) { "
@@ -510,12 +510,12 @@ static const refusal refusals[] = {
     {"leave out: no sum of products",
      "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = mul(A[v], A[v]) } }",
-     "leave out operand 0 of Y outside along 0", "Y is no sum of products"},
+     "leave out operand 0 of Y outside along 0", "Y is not a sum of products"},
     {"classify: not first",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "split i of T by 4: i_o, i_i\nclassify", "before all other steps"},
+     "split i of T by 4: i_o, i_i\nclassify", "must be the first step"},
     {"use: whatever a block may be used as",
      "tensor A : i64 [M] in 0 tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = A[v] } }",
@@ -524,7 +524,7 @@ static const refusal refusals[] = {
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
      " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "map T to m", "is no contraction"},
+     "map T to m", "is not a contraction"},
     {"reorder: each iteration has a place for itself",
      "tensor A : i64 [M, N] in 0 tensor T : i64 [1] temp sram tensor Y : i64 [M, N] out 0"
      " serial for (i, 0, M) { serial for (j, 0, N) {"

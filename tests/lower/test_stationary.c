@@ -164,9 +164,10 @@ static void what_does_not_fit_is_refused(void **state) {
         uir_parameters given;
         const char *why;
     } bad[] = {
-        {{.depth = 64}, "it says what is stationary, a depth and one tile"},
-        {{.depth = 64, .tile_count = 1, .tiles = {{64, 64, 0}}}, "it says what is stationary, a depth and one tile"},
-        {{.has_stationary = true, .depth = 64, .tile_count = 1, .tiles = {{64, 60, 0}}}, "not of whole blocks"},
+        {{.depth = 64}, "`stationary`, `depth` and one `tile` of rows x columns"},
+        {{.depth = 64, .tile_count = 1, .tiles = {{64, 64, 0}}},
+         "`stationary`, `depth` and one `tile` of rows x columns"},
+        {{.has_stationary = true, .depth = 64, .tile_count = 1, .tiles = {{64, 60, 0}}}, "not a multiple of the block"},
         {{.has_stationary = true, .depth = 512, .tile_count = 1, .tiles = {{512, 512, 0}}}, "do not fit on the chip"},
         {{.has_stationary = true,
           .stationary = UIR_STATIONARY_LEFT,
@@ -174,7 +175,7 @@ static void what_does_not_fit_is_refused(void **state) {
           .depth = 64,
           .tile_count = 1,
           .tiles = {{64, 64, 0}}},
-         "that factor cannot stay so"}};
+         "the operand cannot be stationary"}};
     static const int64_t sizes[UIR_SIDES] = {512, 768, 768};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

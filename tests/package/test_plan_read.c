@@ -238,21 +238,21 @@ static void test_envelope(void **state) {
         int64_t stated, size; /* more than there are */
     } cases[] = {
         {NULL, 0, -1, 0, 0},
-        {"these bytes are no package", 0, 'x', 0, 0},
-        {"these bytes are no package", 0, -1, 0, -(UIR_PACKAGE_PAGE - UIR_PACKAGE_HEADER_SIZE + 1)},
+        {"these bytes are not a package", 0, 'x', 0, 0},
+        {"these bytes are not a package", 0, -1, 0, -(UIR_PACKAGE_PAGE - UIR_PACKAGE_HEADER_SIZE + 1)},
         {"a package of version 0, made by an older uir", 8, 0, 0, 0},
         {"a package of version 250, made by uir 0.1.0; this is uir", 8, 250, 0, 0},
-        {"its size is not the one it states", 0, -1, 0, -1},
-        {"its size is not the one it states", 0, -1, 0, 1},
-        {"its size is not the one it states", 0, -1, 1, 0},
+        {"its size is not the one in its header", 0, -1, 0, -1},
+        {"its size is not the one in its header", 0, -1, 0, 1},
+        {"its size is not the one in its header", 0, -1, 1, 0},
         {"its table of sections is cut off", 12, UIR_PACKAGE_MAX_SECTIONS + 1, 0, 0},
         {"its table of sections is cut off", 12, 2, -(UIR_PACKAGE_PAGE - 88), -(UIR_PACKAGE_PAGE - 88)},
         {"the hash of its table of sections does not match", 36, -2, 0, 0},
         {"a section of an unknown kind", UIR_PACKAGE_HEADER_SIZE, UIR_PACKAGE_SECTION_KIND_COUNT, 0, 0},
-        {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 8, 0, 0, 0},
-        {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 8 + 6, 1, 0, 0},
-        {"a section lies elsewhere than it should", UIR_PACKAGE_HEADER_SIZE + 16 + 6, 1, 0, 0},
-        {"a section lies elsewhere than it should", 0, -1, -64, -64},
+        {"a section is at the wrong offset", UIR_PACKAGE_HEADER_SIZE + 8, 0, 0, 0},
+        {"a section is at the wrong offset", UIR_PACKAGE_HEADER_SIZE + 8 + 6, 1, 0, 0},
+        {"a section is at the wrong offset", UIR_PACKAGE_HEADER_SIZE + 16 + 6, 1, 0, 0},
+        {"a section is at the wrong offset", 0, -1, -64, -64},
         {"bytes between sections", UIR_PACKAGE_PAGE - 1, 1, 0, 0},
         {"the hash of its plan section does not match", UIR_PACKAGE_HEADER_SIZE + 24, -2, 0, 0},
         {"bytes after its last section", 0, -1, 1, 1},
@@ -311,10 +311,10 @@ static void test_opened(void **state) {
         uir_status status;
         const char *message;
     } cases[] = {
-        {no_code, UIR_STATUS_DEVICE_FAILED, "no device here runs kernel @twice"},
-        {room_before, UIR_STATUS_BAD_FILE, "the package's constants are out of order"},
-        {room_behind, UIR_STATUS_BAD_FILE, "the package's constants are out of order"},
-        {one_over_another, UIR_STATUS_BAD_FILE, "the package's constants are out of order"},
+        {no_code, UIR_STATUS_DEVICE_FAILED, "no driver can run kernel @twice"},
+        {room_before, UIR_STATUS_BAD_FILE, "the package's constants overlap or are not contiguous"},
+        {room_behind, UIR_STATUS_BAD_FILE, "the package's constants overlap or are not contiguous"},
+        {one_over_another, UIR_STATUS_BAD_FILE, "the package's constants overlap or are not contiguous"},
     };
     fixture f;
     fixture_init(&f);

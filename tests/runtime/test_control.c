@@ -381,8 +381,8 @@ static void test_bind_count(void **state) {
         check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_I64, 1, &count, values));
         assert_int_equal(uir_runtime_run(s.r), count == 2 ? UIR_STATUS_OK : UIR_STATUS_BAD_DATA);
     }
-    check_message(&s.f, "1 values where 2 dims are bound");
-    check_message(&s.f, "3 values where 2 dims are bound");
+    check_message(&s.f, "1 values are bound to 2 dims");
+    check_message(&s.f, "3 values are bound to 2 dims");
     end(&s);
 }
 

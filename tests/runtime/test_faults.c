@@ -77,7 +77,7 @@ static void test_ports(void **state) {
     session_set(&s, 0, 2000, x);
     session_set(&s, 1, 2000, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_DATA);
-    check_message(&s.f, "no variant of kernel @twice is for the sizes (2000)");
+    check_message(&s.f, "no variant of kernel @twice fits the sizes (2000)");
     session_set(&s, 0, 4, x);
     session_set(&s, 1, 4, x);
     check_ok(&s.f, uir_runtime_run(s.r));
@@ -85,7 +85,7 @@ static void test_ports(void **state) {
     uint64_t bytes;
     check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
     assert_int_equal(uir_runtime_get_output(s.r, 0, &output), UIR_STATUS_INVALID_ARGUMENT);
-    check_message(&s.f, "there are no outputs before a run has ended well");
+    check_message(&s.f, "outputs exist only after a successful run");
     check_ok(&s.f, uir_runtime_run(s.r));
     check_ok(&s.f, uir_runtime_get_output(s.r, 0, &output));
     session_set(&s, 1, 3, x);
@@ -166,7 +166,7 @@ static void test_cancel(void **state) {
     uir_runtime_cancel(s.r);
     uint64_t bytes;
     assert_int_equal(uir_runtime_plan(s.r, &bytes), UIR_STATUS_CANCELLED);
-    check_message(&s.f, "laying out a run was cancelled");
+    check_message(&s.f, "planning the run was cancelled");
     check_ok(&s.f, uir_runtime_plan(s.r, &bytes));
     uir_runtime_cancel(s.r);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_CANCELLED);

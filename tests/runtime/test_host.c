@@ -279,10 +279,10 @@ static uir_plan_tensor *result_of(uir_plan *p, uint32_t k) {
     return &p->tensors[uir_plan_get_word(p, HOST->outputs, k)];
 }
 
-#define OF_KIND " is of another kind"
+#define OF_KIND " has the wrong dtype or rank"
 #define EDITS(E)                                                                                                       \
-    E("axis below", "an axis or dtype that top_k has not", integer_of(p, "axis")->value = -1)                          \
-    E("axis beyond", "an axis or dtype that top_k has not", integer_of(p, "axis")->value = 2)                          \
+    E("axis below", "top_k: its axis or dtype is not supported", integer_of(p, "axis")->value = -1)                    \
+    E("axis beyond", "top_k: its axis or dtype is not supported", integer_of(p, "axis")->value = 2)                    \
     E("no operand", "operand 0 is absent", HOST->inputs.count = 0)                                                     \
     E("operand left out", "operand 0 is absent", p->words[HOST->inputs.first].value = UIR_PLAN_NONE)                   \
     E("no result", "result 1 is absent", HOST->outputs.count = 1)                                                      \

@@ -71,7 +71,7 @@ static void test_forged(void **state) {
     check_ok(&f, fixture_build(&f, HEAD CHAIN GROUP("y", "", "c", "back") "    return %y\n}\n", kernels));
     uir_status status = fixture_open_forged(&f, &open_by_vm, read_row_major, NULL, &package);
     assert_int_not_equal(status, UIR_STATUS_OK);
-    check_message(&f, "as row-major, which has a layout");
+    check_message(&f, "as row-major, but it has a layout");
     fixture_deinit(&f);
 }
 

@@ -321,7 +321,7 @@ static void test_without_descriptors(void **state) {
     for (int left = 0; left < 3; left++) { /* none; the object's, but none to load it by; both */
         check_ok(&n.f, open_package(&n, &bytes, true, &package));
         assert_int_equal(uir_package_is_native(package), left == 2);
-        if (left < 2) check_message(&n.f, "what runs anywhere runs instead");
+        if (left < 2) check_message(&n.f, "the VM runs the kernels instead");
         if (!left) check_message(&n.f, "ulimit -n");
         uir_diagnostics_clear(&n.f.diagnostics);
         uir_package_close(package);
@@ -347,7 +347,7 @@ static void test_marks(void **state) {
     uir_cpu_driver.unload(module);
     mark[0]++;
     assert_int_equal(uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
-    check_message(&n.f, "does not name the sources");
+    check_message(&n.f, "does not name its sources");
     image.size = 16;
     assert_int_equal(uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
     end(&n);

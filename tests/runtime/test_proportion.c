@@ -191,7 +191,7 @@ static uir_status open_edited(fixture *f, void (*change)(uir_plan *p)) {
     return status;
 }
 
-#define OVERLAP "its lists overlap so that they hold more than its"
+#define OVERLAP "its lists overlap and hold more than its"
 
 static void test_claims(void **state) {
     (void)state;
@@ -211,8 +211,8 @@ static void test_claims(void **state) {
         {"symbols", share_kernel_symbols, OVERLAP},
         {"phases", share_phases, OVERLAP},
         {"variants", share_variants, OVERLAP},
-        {"launches", many_launches, "its launches have more pointers and sizes than it has bytes for"},
-        {"epochs", many_epochs, "its epochs depend on more sizes than it has bytes for"},
+        {"launches", many_launches, "its launches have more pointers and sizes than its bytes can hold"},
+        {"epochs", many_epochs, "its epochs depend on more sizes than its bytes can hold"},
         {"code in code", overlap_code, "the code of two kernels overlaps"},
         {"code of another", take_others_code, "two kernels use the same code in different ways"},
     };

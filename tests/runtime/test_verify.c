@@ -105,9 +105,9 @@ static void leave_room(uir_plan *p, uint32_t input) {
 
 /* What is done, and what is said of it. */
 #define LATER  "which is written later"
-#define NEVER  "which nothing writes"
+#define NEVER  "which no step writes"
 #define ENDED  "which was written in a body that has ended"
-#define OF_ITS "which only its own body has"
+#define OF_ITS "which exists only in its own body"
 #define BROKEN(EDIT)                                                                                                   \
     /* read before it is written */                                                                                    \
     EDIT("(launch) reads tensor", LATER, swap(LAUNCH(D), LAUNCH(D2)))                                                  \
@@ -128,7 +128,7 @@ static void leave_room(uir_plan *p, uint32_t input) {
     EDIT("(loop) reads tensor", NEVER, IN(LOOP, 0) = ARENA(IN(LOOP, 0)))                                               \
     EDIT("(loop) reads tensor", NEVER, IN(LOOP, 1) = ARENA(IN(BRANCH, 0)))                                             \
     EDIT("(loop) reads tensor", LATER, IN(LOOP, 2) = OUT(BRANCH, 0))                                                   \
-    EDIT("(loop) writes over tensor", "while it", IN(LOOP, 3) = OUT(LOOP, 0))                                          \
+    EDIT("(loop) overwrites tensor", "while it", IN(LOOP, 3) = OUT(LOOP, 0))                                           \
     EDIT("output 'y' is tensor", NEVER, OUT(COPY(0), 0) = ARENA(p->outputs[0].tensor))                                 \
     EDIT("output 'r' is tensor", NEVER, OUT(LAUNCH(D2), 0) = ARENA(FLOATS))                                            \
     /* in turns and branches */                                                                                        \
@@ -148,15 +148,15 @@ static void leave_room(uir_plan *p, uint32_t input) {
     EDIT("(launch) reads tensor", OF_ITS, IN(LAUNCH(W), 0) = TAKES(BODY(INNER), 2))                                    \
     EDIT("(launch) reads tensor", ENDED, IN(LAUNCH(P), 0) = TAKES(BODY(LOOP), 2))                                      \
     EDIT("(copy) reads tensor", ENDED, IN(COPY(0), 0) = TAKES(BODY(LOOP), 3))                                          \
-    EDIT("(loop) has a body that gives tensor", NEVER, GIVES(BODY(LOOP), 0) = ARENA(IN(BRANCH, 0)))                    \
-    EDIT("(loop) has a body that gives tensor", LATER, GIVES(BODY(LOOP), 1) = OUT(LOOP, 0))                            \
-    EDIT("(loop) has a body that gives tensor", ENDED, GIVES(BODY(LOOP), 3) = OUT(LAUNCH(W3), 0))                      \
-    EDIT("(loop) has a body that gives tensor", ENDED, GIVES(BODY(LOOP), 2) = TAKES(BODY(INNER), 2))                   \
-    EDIT("(loop) has a body that gives tensor", LATER, GIVES(BODY(INNER), 1) = OUT(LOOP, 1))                           \
-    EDIT("(if) has a body that gives tensor", NEVER, GIVES(BODY(BRANCH), 0) = ARENA(FLOATS))                           \
-    EDIT("(if) has a body that gives tensor", LATER, GIVES(BODY(BRANCH), 0) = OUT(BRANCH, 0))                          \
-    EDIT("(if) has a body that gives tensor", LATER, GIVES(BODY(BRANCH), 0) = OUT(LAUNCH(S), 0))                       \
-    EDIT("(if) has a body that gives tensor", ENDED, GIVES(ELSE, 0) = OUT(LAUNCH(P), 0))                               \
+    EDIT("(loop) has a body that returns tensor", NEVER, GIVES(BODY(LOOP), 0) = ARENA(IN(BRANCH, 0)))                  \
+    EDIT("(loop) has a body that returns tensor", LATER, GIVES(BODY(LOOP), 1) = OUT(LOOP, 0))                          \
+    EDIT("(loop) has a body that returns tensor", ENDED, GIVES(BODY(LOOP), 3) = OUT(LAUNCH(W3), 0))                    \
+    EDIT("(loop) has a body that returns tensor", ENDED, GIVES(BODY(LOOP), 2) = TAKES(BODY(INNER), 2))                 \
+    EDIT("(loop) has a body that returns tensor", LATER, GIVES(BODY(INNER), 1) = OUT(LOOP, 1))                         \
+    EDIT("(if) has a body that returns tensor", NEVER, GIVES(BODY(BRANCH), 0) = ARENA(FLOATS))                         \
+    EDIT("(if) has a body that returns tensor", LATER, GIVES(BODY(BRANCH), 0) = OUT(BRANCH, 0))                        \
+    EDIT("(if) has a body that returns tensor", LATER, GIVES(BODY(BRANCH), 0) = OUT(LAUNCH(S), 0))                     \
+    EDIT("(if) has a body that returns tensor", ENDED, GIVES(ELSE, 0) = OUT(LAUNCH(P), 0))                             \
     /* written twice */                                                                                                \
     EDIT("(launch) writes tensor", "which step", OUT(LAUNCH(D2), 0) = OUT(LAUNCH(D), 0); IN(LAUNCH(D2), 0) = FLOATS)   \
     EDIT("(launch) writes tensor", "twice", OUT(LAUNCH(HOLD), 1) = OUT(LAUNCH(HOLD), 0))                               \
@@ -169,37 +169,37 @@ static void leave_room(uir_plan *p, uint32_t input) {
     EDIT("(copy) writes tensor", "which step", OUT(COPY(2), 0) = p->outputs[0].tensor)                                 \
     EDIT("(dims) writes tensor", "which step", OUT(DIMS, 0) = p->outputs[8].tensor)                                    \
     /* written where it is read */                                                                                     \
-    EDIT("(launch) writes over tensor", "while it reads it", IN(LAUNCH(D2), 0) = OUT(LAUNCH(D2), 0))                   \
-    EDIT("(launch) writes over tensor", "while it reads it", IN(LAUNCH(W), 0) = NAME_OF(OUT(LAUNCH(W), 0)))            \
-    EDIT("(copy) writes over tensor", "while it reads it", IN(COPY(0), 0) = OUT(COPY(0), 0))                           \
-    EDIT("(host) writes over tensor", "while it reads it", IN(TOP_K, 0) = OUT(TOP_K, 0))                               \
-    EDIT("(loop) writes over tensor", "while it reads it", IN(LOOP, 2) = OUT(LOOP, 0))                                 \
+    EDIT("(launch) overwrites tensor", "while it reads it", IN(LAUNCH(D2), 0) = OUT(LAUNCH(D2), 0))                    \
+    EDIT("(launch) overwrites tensor", "while it reads it", IN(LAUNCH(W), 0) = NAME_OF(OUT(LAUNCH(W), 0)))             \
+    EDIT("(copy) overwrites tensor", "while it reads it", IN(COPY(0), 0) = OUT(COPY(0), 0))                            \
+    EDIT("(host) overwrites tensor", "while it reads it", IN(TOP_K, 0) = OUT(TOP_K, 0))                                \
+    EDIT("(loop) overwrites tensor", "while it reads it", IN(LOOP, 2) = OUT(LOOP, 0))                                  \
     /* where there is no place, or another's */                                                                        \
-    EDIT("(launch) makes no room", "which has no place", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))                           \
-    EDIT("(dims) makes no room", "which has no place", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))                               \
-    EDIT("(host) makes room", "another name of", uint32_t t = OWN(FLOATS); OUT(TOP_K, 0) = NAME_OF(t))                 \
-    EDIT("an input is not the one of tensor", "", IN(LAUNCH(D), 0) = like(p, FLOATS, UIR_PLAN_STORAGE_INPUT, 0))       \
-    EDIT("an output is not the one of tensor", "", OUT(LAUNCH(HOLD), 1) = like(p, FLOATS, UIR_PLAN_STORAGE_OUTPUT, 0)) \
-    EDIT("bodies share the port that is tensor", "", TAKES(BODY(INNER), 2) = TAKES(BODY(LOOP), 2))                     \
-    EDIT("bodies share the port that is tensor", "", TAKES(BODY(LOOP), 3) = TAKES(BODY(LOOP), 2))                      \
-    EDIT("(loop) takes tensor", "room between its elements", leave_room(p, 3))                                         \
+    EDIT("(launch) writes tensor", "which has no storage", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))                         \
+    EDIT("(dims) writes tensor", "which has no storage", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))                             \
+    EDIT("(host) allocates tensor", "an alias of", uint32_t t = OWN(FLOATS); OUT(TOP_K, 0) = NAME_OF(t))               \
+    EDIT("an input does not match tensor", "", IN(LAUNCH(D), 0) = like(p, FLOATS, UIR_PLAN_STORAGE_INPUT, 0))          \
+    EDIT("an output does not match tensor", "", OUT(LAUNCH(HOLD), 1) = like(p, FLOATS, UIR_PLAN_STORAGE_OUTPUT, 0))    \
+    EDIT("bodies share the port of tensor", "", TAKES(BODY(INNER), 2) = TAKES(BODY(LOOP), 2))                          \
+    EDIT("bodies share the port of tensor", "", TAKES(BODY(LOOP), 3) = TAKES(BODY(LOOP), 2))                           \
+    EDIT("(loop) uses tensor", "gaps between elements", leave_room(p, 3))                                              \
     EDIT("(loop) has a body", "", GIVES(BODY(LOOP), 1) = ARENA(FLOATS))                                                \
     /* sizes */                                                                                                        \
     EDIT("a step uses a size that is not known yet", "", swap(DIMS, LOOP))                                             \
     EDIT("a step uses a tensor whose size is not known yet", "", IN(LAUNCH(D), 0) = OUT(NON_ZERO, 0))                  \
-    EDIT("a size that nothing binds", "", *word_of(p, DIMS->values, 0) = unbound(p))                                   \
-    EDIT("a size that nothing binds", "", *word_of(p, TENSOR(OUT(LAUNCH(W), 0)).extents, 0) = unbound(p))              \
+    EDIT("a size is never bound", "", *word_of(p, DIMS->values, 0) = unbound(p))                                       \
+    EDIT("a size is never bound", "", *word_of(p, TENSOR(OUT(LAUNCH(W), 0)).extents, 0) = unbound(p))                  \
     /* kinds of operands */                                                                                            \
-    EDIT("'non_zero': result 0 is of another kind", "", TENSOR(OUT(NON_ZERO, 0)).dtype = UIR_DTYPE_I32)                \
+    EDIT("'non_zero': result 0 has the wrong dtype or rank", "", TENSOR(OUT(NON_ZERO, 0)).dtype = UIR_DTYPE_I32)       \
     EDIT("'non_zero': operand 1 is one too many", "", NON_ZERO->inputs = longer(p, NON_ZERO->inputs, FLOATS))          \
-    EDIT("'non_max_suppression': operand 0 is of another kind", "", IN(NMS, 0) = FLOATS)                               \
-    EDIT("'non_max_suppression': operand 2 is of another kind", "", IN(NMS, 2) = FLOATS)                               \
+    EDIT("'non_max_suppression': operand 0 has the wrong dtype or rank", "", IN(NMS, 0) = FLOATS)                      \
+    EDIT("'non_max_suppression': operand 2 has the wrong dtype or rank", "", IN(NMS, 2) = FLOATS)                      \
     EDIT("'non_max_suppression': operand 5 is one too many", "", NMS->inputs = longer(p, NMS->inputs, FLOATS))         \
     EDIT("'non_max_suppression': operand 1 is absent", "", NMS->inputs.count = 1)                                      \
-    EDIT("a launch is out of order", "", LAUNCH(D)->outputs = longer(p, LAUNCH(D)->outputs, ARENA(FLOATS)))            \
-    EDIT("a launch is out of order", "", LAUNCH(HOLD)->outputs.count = 1)                                              \
-    EDIT("a step is out of order", "", IN(COPY(0), 0) = p->outputs[5].tensor)                                          \
-    EDIT("a step is out of order", "", IN(COPY(0), 0) = IN(COPY(1), 0))
+    EDIT("a launch is invalid", "", LAUNCH(D)->outputs = longer(p, LAUNCH(D)->outputs, ARENA(FLOATS)))                 \
+    EDIT("a launch is invalid", "", LAUNCH(HOLD)->outputs.count = 1)                                                   \
+    EDIT("a step is invalid", "", IN(COPY(0), 0) = p->outputs[5].tensor)                                               \
+    EDIT("a step is invalid", "", IN(COPY(0), 0) = IN(COPY(1), 0))
 
 typedef struct edit {
     uint32_t which; /* NONE: nothing is changed */
@@ -287,7 +287,7 @@ static void test_less_room(void **state) {
         check_ok(&s.f, uir_runtime_run(s.r));
         check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 2, shape, x));
         assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_FILE);
-        check_message(&s.f, "pointer 0 of its kernel wants 112 bytes of 32");
+        check_message(&s.f, "pointer 0 of its kernel requires 112 bytes, but has 32");
         uir_diagnostics_clear(&s.f.diagnostics);
     }
     session_end(&s);

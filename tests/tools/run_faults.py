@@ -188,7 +188,7 @@ def test_an_answer_ends_the_compile():
     """The process ends with its answer; what is compiled by then is kept, and each start gets further."""
     with BrokenOff() as c:
         done = run(c.command, "--json", env=c.hold())
-        expect(done.returncode == RAN and json.loads(done.out)["calls"]["vm"] > 0 and "the next start goes on with them" in done.err,
+        expect(done.returncode == RAN and json.loads(done.out)["calls"]["vm"] > 0 and "the next start continues the compile" in done.err,
                "the VM answers", done)
         expect(not is_alive(c.held()), "a compiler goes on after the end")
         c.clean("after an answer")

@@ -181,7 +181,7 @@ def test_names_that_are_none():
         expect(run(PACK, m, "-o", p, "--no-native").returncode == RAN, "a package")
         fails(UNSUPPORTED, "--keep", "package", command=[RUN, p, "--keep", "all"])
         fails(UNSUPPORTED, "--no-fusion", "package", command=[RUN, p, "--no-fusion"])
-        fails(UNSUPPORTED, "--keep", "uir-run has it", command=[RUN_PACKAGE, p, "--keep", "all"])
+        fails(UNSUPPORTED, "--keep", "uir-run, which has this option", command=[RUN_PACKAGE, p, "--keep", "all"])
 
 
 # ---- --compare-with ----

@@ -196,7 +196,7 @@ def test_help_offers_what_there_is():
     with Case() as c:
         p = packed(c, "--no-native")
         for option in sorted(lacking):
-            done = fails(UNSUPPORTED, "--" + option, "uir-run has it", command=[RUN_PACKAGE, p, "--" + option])
+            done = fails(UNSUPPORTED, "--" + option, "uir-run, which has this option", command=[RUN_PACKAGE, p, "--" + option])
             expect(len(done.err.splitlines()) == 2, "said once", done)
         done = fails(USAGE, "unknown option", command=[RUN_PACKAGE, p, "--chek"])
         expect("did you mean" not in done.err, "what is not there is proposed", done)
@@ -229,7 +229,7 @@ REFUSALS = {
                "char *dlerror(void) { return \"failed to map segment from shared object\"; }",
     "does not say why": "#define _GNU_SOURCE\n#include <dlfcn.h>\nvoid *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
               "char *dlerror(void) { return 0; }",
-    "no room": "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <string.h>\n#include <unistd.h>\n#include <sys/mman.h>\n"
+    "cannot be stored": "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <string.h>\n#include <unistd.h>\n#include <sys/mman.h>\n"
                "#include <sys/syscall.h>\nstatic int made = -1;\n"
                "int memfd_create(const char *n, unsigned f) { return made = (int)syscall(SYS_memfd_create, n, f); }\n"
                "ssize_t write(int d, const void *b, size_t n) { if (d == made) { errno = ENOSPC; return -1; }\n"
@@ -395,7 +395,7 @@ def test_pictures():
            (png[:-40], "PNG picture is damaged"), (png[:60] + b"\xff" * 8 + png[68:], "PNG picture is damaged"),
            (huge_bmp, "more pixels than its bytes can hold"), (bmp[:500], "more pixels than its bytes can hold"),
            (b"P6 60000 60000 255 " + b"x" * 80, "more pixels than its bytes can hold"),
-           (b"no picture", "of no picture that is known"), (b"", "of no picture that is known"))
+           (b"no picture", "not in a known picture format"), (b"", "not in a known picture format"))
     extra = ((encoded("TIFF"), "TIFF", "libtiff.so.6"), (encoded("WEBP", lossless=True), "WebP", "libwebp.so.7"),
              (encoded("JPEG2000"), "JPEG 2000", "libopenjp2.so.7"))
     with Case() as c:
@@ -413,7 +413,7 @@ def test_pictures():
             here = good if alone else good + tuple(picture for picture, *_ in extra)
             for picture, name, library in extra:
                 data = write_set(c.path("extra"), np.frombuffer(picture, np.uint8))
-                why = f"the picture is {name}, which libuir decodes" if alone else f"{name} pictures are decoded by {library} ("
+                why = f"the picture is {name}, which only libuir decodes" if alone else f"{name} pictures are decoded by {library} ("
                 fails(UNSUPPORTED, why, "decode", command=[program, *first, "--data", data], env={"LD_LIBRARY_PATH": damaged})
             for picture in here:
                 data = write_set(c.path("good"), np.frombuffer(picture, np.uint8), np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")))
@@ -431,13 +431,13 @@ def test_what_no_package_holds():
     with Case() as c:
         model = make_model([helper.make_node("StringConcat", ["a", "b"], ["joined"], name="join")],
                            [value("a", ["n"], text), value("b", ["n"], text)], [value("joined", ["n"], text)])
-        fails(UNSUPPORTED, "node 'join'", "value 'a'", "holds no text", "can be packed", command=(PACK, save(model, c.model), "-o", c.path("m.uir")))
+        fails(UNSUPPORTED, "node 'join'", "value 'a'", "holds no text", "pack a model of numeric tensors", command=(PACK, save(model, c.model), "-o", c.path("m.uir")))
         np.save(c.path("a.npy"), np.array(["x", "y"]))
         done = run(RUN, c.model, "--input", "a=" + c.path("a.npy"), "--input", "b=" + c.path("a.npy"))
         expect(done.returncode == RAN and "the interpreter runs the model" in done.err and "holds no text" in done.err, "a warning", done)
         model = make_model([helper.make_node("SplitToSequence", ["x"], ["parts"], name="cut")], [value("x", [4])],
                            [helper.make_tensor_sequence_value_info("parts", TensorProto.FLOAT, None)])
-        fails(UNSUPPORTED, "holds no sequences", "can be packed", command=(PACK, save(model, c.model), "-o", c.path("m.uir")))
+        fails(UNSUPPORTED, "holds no sequences", "pack a model of numeric tensors", command=(PACK, save(model, c.model), "-o", c.path("m.uir")))
 
 
 def test_what_a_package_cannot():

@@ -248,7 +248,7 @@ def test_inputs_that_disagree():
                   {"x": N, "z": ["n", 2]})
         m.takes()
         m.refuses("input 'z': dim 0 is 3 (n) and must be 4", x=floats(4, 2))
-        m.refuses("input 'z' is f32[3,3], but the model wants f32[n, 2]", z=floats(3, 3))
+        m.refuses("input 'z' is f32[3,3], but the model requires f32[n, 2]", z=floats(3, 3))
 
 
 def saved(folder, name):
@@ -319,9 +319,9 @@ def programs(c, path):
 
 def test_declared_types_are_those_of_nodes():
     for name, words, declared in (
-            ("h", "'h' is declared i64, and the node makes f32[n, 3]", {"h": value("h", None, TensorProto.INT64)}),
-            ("y", "'y' is declared f64[n, 3], and the node makes f32[n, 3]", {"y": value("y", ["n", 3], TensorProto.DOUBLE)}),
-            ("list", "'h' is declared a list of f32, and the node makes f32[n, 3]",
+            ("h", "'h' is declared i64, but the node produces f32[n, 3]", {"h": value("h", None, TensorProto.INT64)}),
+            ("y", "'y' is declared f64[n, 3], but the node produces f32[n, 3]", {"y": value("y", ["n", 3], TensorProto.DOUBLE)}),
+            ("list", "'h' is declared a list of f32, but the node produces f32[n, 3]",
              {"h": helper.make_tensor_sequence_value_info("h", TensorProto.FLOAT, None)})):
         with Case() as c:
             path = declaring(c, name, TensorProto.FLOAT, **declared)
@@ -331,10 +331,10 @@ def test_declared_types_are_those_of_nodes():
 
 def test_declared_shapes_are_held_against_nodes():
     for words, declared in (
-            ("'h' is declared f32[n, 4], and the node makes f32[n, 3]", {"h": value("h", ["n", 4])}),
-            ("'h' is declared f32[?, 3, ?], and the node makes f32[n, 3]", {"h": value("h", [None, 3, "other"])}),
-            ("'h' is declared f32[], and the node makes f32[n, 3]", {"h": value("h", [])}),
-            ("'y' is declared f32[2, 4], and the node makes f32[n, 3]", {"y": value("y", [2, 4])})):
+            ("'h' is declared f32[n, 4], but the node produces f32[n, 3]", {"h": value("h", ["n", 4])}),
+            ("'h' is declared f32[?, 3, ?], but the node produces f32[n, 3]", {"h": value("h", [None, 3, "other"])}),
+            ("'h' is declared f32[], but the node produces f32[n, 3]", {"h": value("h", [])}),
+            ("'y' is declared f32[2, 4], but the node produces f32[n, 3]", {"y": value("y", [2, 4])})):
         with Case() as c:
             path = declaring(c, "shape", TensorProto.FLOAT, **declared)
             for program, command in programs(c, path).items():

@@ -120,7 +120,7 @@ def test_what_a_trusted_key_signed_runs():
             expect(run(program, package).returncode == RAN and run(program, package, "--trusted", "--no-vm").returncode == RAN,
                    "signed is as good as not signed, where nobody asks")
             expect(run(program, package, "--info").returncode == RAN, "--info")
-        fails(BAD_FILE, "no package", command=[RUN, c.model, "--trust", c.path("mine.pub")])
+        fails(BAD_FILE, "not a package", command=[RUN, c.model, "--trust", c.path("mine.pub")])
 
 
 def test_what_no_trusted_key_signed_does_not_run():
@@ -134,11 +134,11 @@ def test_what_no_trusted_key_signed_does_not_run():
         for program in (RUN, RUN_PACKAGE):
             for more in ([], ["--trusted"], ["--device", "vm"]):
                 fails(BAD_FILE, "not signed", "hint:", command=[program, plain, *trust, *more])
-                fails(BAD_FILE, "none of those you trust", command=[program, signed, "--trust", c.path("other.pub"), *more])
-                fails(BAD_FILE, "not what was signed", command=[program, forged, *trust, *more])
+                fails(BAD_FILE, "not trusted", command=[program, signed, "--trust", c.path("other.pub"), *more])
+                fails(BAD_FILE, "does not match its signature", command=[program, forged, *trust, *more])
             fails(BAD_FILE, "no such file", command=[program, signed, "--trust", c.path("nowhere.pub")])
-            fails(BAD_FILE, "no key", command=[program, signed, "--trust", c.path("mine")])
-            fails(BAD_FILE, "no key", command=[program, signed, *trust, "--trust", signed])
+            fails(BAD_FILE, "not a uir key", command=[program, signed, "--trust", c.path("mine")])
+            fails(BAD_FILE, "not a uir key", command=[program, signed, *trust, "--trust", signed])
 
 
 def test_every_byte_is_signed():
@@ -152,7 +152,7 @@ def test_every_byte_is_signed():
         for at in places + [chance.randrange(end) for _ in range(30)]:
             data[at] ^= 1 << chance.randrange(8)
             c.write("changed.uir", bytes(data))
-            word = ("no package" if at < 8 else "not what was signed" if at < end or at >= end + 40 else "not signed" if at < end + 8 else "none of those")
+            word = ("not a package" if at < 8 else "does not match its signature" if at < end or at >= end + 40 else "not signed" if at < end + 8 else "not trusted")
             fails(BAD_FILE, word, command=[RUN_PACKAGE, changed, *trust])
             data = bytearray(open(c.path("m.uir"), "rb").read())
         for size in [0, 1, 103, 104, 105, end - 1, end, end + 1, len(data) - 1] + [chance.randrange(end) for _ in range(5)]:

@@ -137,7 +137,7 @@ def test_packages():
         model, _, bad = started(c)
         plain, tuned, again = c.path("plain.uir"), c.path("tuned.uir"), c.path("again.uir")
         done = run(PACK, model, "-o", c.path("none.uir"), "--tune", "--cache", c.path("cache"))
-        expect(done.returncode == RAN and "uir-tune does that" in done.err, "a package of nothing tuned", done)
+        expect(done.returncode == RAN and "run uir-tune" in done.err, "a package of nothing tuned", done)
         tune(c, model, "--records", bad)
         for path, arguments in ((plain, []), (tuned, ["--tune"]), (again, ["--tune"])):
             more = ["--cache", c.path("cache")] if arguments else []
@@ -168,14 +168,14 @@ def test_records_are_not_believed():
                 done = run(*program, "--records", c.write("r", text))
                 expect(done.returncode == BAD_FILE and not done.stdout and is_clean(done.stderr), "no records", done)
                 expect(all(word in done.err for word in words), f"the message lacks {words}", done)
-        for body, why in (("tile 6", "a tile is rows by columns"), ("tile 6 x 33", "a multiple of 32"),
+        for body, why in (("tile 6", "a tile must be rows x columns"), ("tile 6 x 33", "a multiple of 32"),
                           ("tile 65536 x 65536", "bytes on the chip"), ("depth 65536 every", "")):
             text = f'records 1\nrecord "{first}" {{ {body} }}\n'
             done = run(RUN, model, "--device", "vm", "--records", c.write("r", text), "--save", c.path("odd"))
             if not why:
                 expect(done.returncode == BAD_FILE, "every comes first", done)
                 continue
-            expect(done.returncode == RAN and "made without its record of parameters" in done.err and why in done.err, body, done)
+            expect(done.returncode == RAN and "made without its tuning record" in done.err and why in done.err, body, done)
             expect([open(f, "rb").read() for f in sorted(glob.glob(c.path("odd", "output_*")))] == plain, f"{body} changes bits")
         other = f'records 1\nrecord "{"0" * 64}" {{ tile 6 x 32 }}\n'
         done = run(RUN, model, "--device", "vm", "--records", c.write("r", other))

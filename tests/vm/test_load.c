@@ -102,16 +102,16 @@ static void test_envelope(void **state) {
     assert_non_null(bytes);
 #define RESTORE() memcpy(bytes, f.bytes.data, length)
     RESTORE();
-    expect_fault(&f, bytes, 0, "no bytes", "no VM kernel");
-    expect_fault(&f, bytes, 3, "three bytes", "no VM kernel");
+    expect_fault(&f, bytes, 0, "no bytes", "not a VM kernel");
+    expect_fault(&f, bytes, 3, "three bytes", "not a VM kernel");
     bytes[0] = 'u';
-    expect_fault(&f, bytes, length, "magic", "no VM kernel");
+    expect_fault(&f, bytes, length, "magic", "not a VM kernel");
     RESTORE();
     bytes[6] = 9;
     expect_fault(&f, bytes, length, "version", "version 9");
     RESTORE();
     bytes[8] = (char)0xff;
-    expect_fault(&f, bytes, length, "length of the name", "name is out of order");
+    expect_fault(&f, bytes, length, "length of the name", "name is invalid");
     expect_fault(&f, bytes, 9, "cut off in the name's length", "");
     RESTORE();
     memset(bytes + length, 0, 4);
@@ -210,15 +210,15 @@ static vm_step *step_of(uir_vm_kernel *k, uint32_t kind) {
 }
 
 /* FAULT(what is wrong, the words of the message, the statement that makes it in kernel k). */
-#define EXPRESSION  "an expression is out of order"
-#define SYMBOL      "a symbol is out of order"
-#define REQUIREMENT "a requirement is out of order"
-#define POINTER     "a pointer is out of order"
-#define SLICE       "a slice is out of order"
-#define CONDITION   "a condition is out of order"
-#define INSTRUCTION "an instruction is out of order"
-#define ITEM        "an item of the tree is out of order"
-#define PHASE       "a phase is out of order"
+#define EXPRESSION  "an expression is invalid"
+#define SYMBOL      "a symbol is invalid"
+#define REQUIREMENT "a requirement is invalid"
+#define POINTER     "a pointer is invalid"
+#define SLICE       "a slice is invalid"
+#define CONDITION   "a condition is invalid"
+#define INSTRUCTION "an instruction is invalid"
+#define ITEM        "an item of the tree is invalid"
+#define PHASE       "a phase is invalid"
 #define FAULTS(F)                                                                                                      \
     F("expression without steps", EXPRESSION, k->expressions[0].count = 0)                                             \
     F("expression beyond the steps", EXPRESSION, k->expressions[0].first = k->steps_count)                             \

@@ -55,7 +55,7 @@ static const char *device_of(const opt_options *options) {
 
 /* ---- sizes ---- */
 static uir_status no_symbol(const run_state *s, uir_isymbol_kind kind, const char *option, const char *text) {
-    print_safely(stderr, "uir-opt: error: --%s %s: @%s has no such %s; there are:", option, text, s->igraph->name,
+    print_safely(stderr, "uir-opt: error: --%s %s: @%s has no %s of that name; known:", option, text, s->igraph->name,
                  option);
     for (uint32_t k = 0; k < s->igraph->symbols.count; k++)
         if (s->igraph->symbols.data[k].kind == kind) print_safely(stderr, " %s", s->igraph->symbols.data[k].name);
@@ -143,10 +143,10 @@ static bool is_argument(const uir_ipointer *p) {
 }
 
 static uir_status misfit(const uir_ipointer *p, const buffer *b, const char *file, const uir_value *value) {
-    print_safely(stderr, "uir-opt: error: '%s' holds %s[", file, uir_dtype_name(uir_value_get_dtype(value)));
+    print_safely(stderr, "uir-opt: error: '%s' has %s[", file, uir_dtype_name(uir_value_get_dtype(value)));
     for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
         print_safely(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
-    print_safely(stderr, "], %%%s is %s[", p->name, uir_dtype_name(p->dtype));
+    print_safely(stderr, "], but %%%s is %s[", p->name, uir_dtype_name(p->dtype));
     for (uint32_t d = 0; d < p->rank; d++) print_safely(stderr, "%s%lld", d ? "," : "", (long long)b->shape[d]);
     fputs("]\n", stderr);
     return UIR_STATUS_BAD_DATA;
@@ -163,7 +163,7 @@ static uir_status check_inputs(const run_state *s) {
             found = is_argument(p) && strlen(p->name) == (size_t)(equals - text) &&
                     !memcmp(p->name, text, (size_t)(equals - text));
         }
-        if (!found) return usage("--input %s: @%s has no such input or constant", text, s->igraph->name);
+        if (!found) return usage("--input %s: @%s has no input or constant of that name", text, s->igraph->name);
     }
     return UIR_STATUS_OK;
 }
@@ -405,7 +405,7 @@ static uir_status check_loops(run_state *s, uir_context *context) {
         const buffer *b = t->role == UIR_LOOP_ROLE_TEMP ? NULL : find_argument(s, t);
         if (t->role == UIR_LOOP_ROLE_TEMP) continue;
         if (!b) {
-            status = usage("--check: the kernel takes no argument that is the loops' %s%s", t->name, "");
+            status = usage("--check: the kernel has no argument for %s%s of the loops", t->name, "");
             break;
         }
         if (t->role == UIR_LOOP_ROLE_OUT) results[count] = calloc(1, b->row_bytes + 1);
@@ -442,7 +442,7 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
         size_t bytes = 0;
         for (uint32_t i = 0; i < s->buffer_count; i++) bytes += s->sizes[i];
         qsort(samples, count, sizeof *samples, compare_doubles);
-        print_safely(stdout, "  median %.4f ms, least %.4f ms of %zu runs; %.2f GB/s over all buffers once\n",
+        print_safely(stdout, "  median %.4f ms, least %.4f ms of %zu runs; %.2f GB/s, each buffer once\n",
                      samples[count / 2], samples[0], count, (double)bytes / samples[count / 2] * 1e-6);
     }
     free(samples);
@@ -474,18 +474,17 @@ static uir_status estimate(const run_state *s) {
             print_safely(stdout, "  pipe %-5s %.0f cycles of all units\n", d->pipes[i], e.pipe_cycles[i]);
     print_safely(stdout, "  modelled, not measured: %.0f cycles", e.cycles);
     if (d->cycles_per_second > 0) print_safely(stdout, ", %.6f ms", 1e3 * e.cycles / d->cycles_per_second);
-    print_safely(stdout, "; %llu units at most have work\n", (unsigned long long)e.most_units);
+    print_safely(stdout, "; at most %llu units have work\n", (unsigned long long)e.most_units);
     uir_estimate_floor floor = uir_estimate_get_floor(d, &e);
-    if (floor.moving > 0) print_safely(stdout, "  by the memory's rate at least %.3g ms\n", 1e3 * floor.moving);
-    if (floor.computing > 0)
-        print_safely(stdout, "  by the peak of arithmetic at least %.3g ms\n", 1e3 * floor.computing);
+    if (floor.moving > 0) print_safely(stdout, "  at least %.3g ms by memory bandwidth\n", 1e3 * floor.moving);
+    if (floor.computing > 0) print_safely(stdout, "  at least %.3g ms by peak arithmetic\n", 1e3 * floor.computing);
     return UIR_STATUS_OK;
 }
 
 static uir_status run_in(run_state *s, uir_context *context) {
     uir_kernel_runner *runner = NULL;
     uir_status status = s->options->seconds != 1 && !s->options->time
-                            ? usage("--seconds is how long --time%s%s takes", "", "")
+                            ? usage("--seconds is for --time%s%s: give both", "", "")
                             : bind_sizes(s);
     if (status == UIR_STATUS_OK && s->options->estimate) {
         print_sizes(s);
@@ -551,7 +550,7 @@ uir_status opt_run_kernel(const opt_options *options, const uir_igraph_list *lis
         first = i;
         variants++;
     }
-    if (!variants) return usage("there is no kernel '%s'%s", wanted, "");
+    if (!variants) return usage("unknown kernel '%s'%s", wanted, "");
     for (uint32_t i = first; i < list->count && variants > 1 && !chosen; i++)
         if (!strcmp(list->igraphs[i]->name, wanted) && is_for_sizes(options, list->igraphs[i]))
             chosen = list->igraphs[i];

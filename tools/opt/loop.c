@@ -36,7 +36,7 @@ static uir_status take_dims(function_run *r) {
             found = true;
         }
         if (found) continue;
-        print_safely(stderr, "uir-opt: error: --dim %s: @%s has no such size; there are:", text, f->name);
+        print_safely(stderr, "uir-opt: error: --dim %s: unknown size; those of @%s are:", text, f->name);
         for (uint32_t s = 0; s < f->sizes.count; s++) print_safely(stderr, " %s", f->sizes.data[s].name);
         fputc('\n', stderr);
         return UIR_STATUS_INVALID_ARGUMENT;
@@ -50,7 +50,7 @@ static uir_status settle_sizes(function_run *r) {
         uir_symbol_facts facts = uir_dims_symbol_facts(f->dims, f->sizes.data[s].symbol);
         if (r->sizes[s] < 0) r->sizes[s] = opt_free_size(f->dims, f->sizes.data[s].symbol);
         if (!uir_facts_hold(facts, r->sizes[s])) {
-            complain(NULL, "@%s does not take %s=%lld", f->name, f->sizes.data[s].name, (long long)r->sizes[s]);
+            complain(NULL, "@%s cannot run with %s=%lld", f->name, f->sizes.data[s].name, (long long)r->sizes[s]);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         r->values[f->sizes.data[s].symbol.id] = r->sizes[s];
@@ -69,17 +69,16 @@ static uir_status check_names(const function_run *r) {
             found = found || (tensor->role == UIR_LOOP_ROLE_IN && strlen(tensor->name) == (size_t)(equals - text) &&
                               !memcmp(tensor->name, text, (size_t)(equals - text)));
         }
-        if (!found) return opt_usage("--input: the function has no such input:", text);
+        if (!found) return opt_usage("--input: the function has no input", text);
     }
     return UIR_STATUS_OK;
 }
 
 static uir_status misfit(const uir_loop_tensor *t, const int64_t *shape, const uir_value *value) {
-    print_safely(stderr, "uir-opt: error: the file of %s holds %s[", t->name,
-                 uir_dtype_name(uir_value_get_dtype(value)));
+    print_safely(stderr, "uir-opt: error: the file of %s has %s[", t->name, uir_dtype_name(uir_value_get_dtype(value)));
     for (uint32_t d = 0; d < uir_value_get_rank(value); d++)
         print_safely(stderr, "%s%lld", d ? "," : "", (long long)uir_value_get_shape(value)[d]);
-    print_safely(stderr, "], which is %s[", uir_dtype_name(t->dtype));
+    print_safely(stderr, "], not %s[", uir_dtype_name(t->dtype));
     for (uint32_t d = 0; d < t->rank; d++) print_safely(stderr, "%s%lld", d ? "," : "", (long long)shape[d]);
     fputs("]\n", stderr);
     return UIR_STATUS_BAD_DATA;
@@ -93,7 +92,7 @@ static uir_status load_input(function_run *r, uint32_t index) {
     char path[4096];
     if (!file && r->options->data) {
         if (!opt_find_file(r->options->data, "input", t->index, path, sizeof path)) {
-            complain(NULL, "--data: '%s' holds no input_%u.pb or .npy, for %s", r->options->data, t->index, t->name);
+            complain(NULL, "--data: '%s' has no input_%u.pb or .npy, for %s", r->options->data, t->index, t->name);
             return UIR_STATUS_BAD_DATA;
         }
         file = path;
@@ -122,7 +121,7 @@ static uir_status make_argument(function_run *r, uint32_t index) {
         if (uir_dim_evaluate(f->dims, t->extents[d], r->values, r->known, uir_dims_symbol_count(f->dims), &shape[d]) !=
                 UIR_DIM_EVALUATED ||
             shape[d] < 0)
-            return opt_usage("the extents cannot be computed of", t->name);
+            return opt_usage("cannot compute the extents of", t->name);
     UIR_TRY(uir_tensor_create(&f->allocator, t->dtype, t->rank, shape, &r->arguments[index]));
     if (t->role != UIR_LOOP_ROLE_IN) return UIR_STATUS_OK;
     uir_tensor *tensor = r->arguments[index];
@@ -172,7 +171,7 @@ static uir_status run_in(function_run *r, void **data) {
     opt_stop.polled = false;
     if (opt_stop.cancel) return UIR_STATUS_CANCELLED;
     UIR_TRY(status);
-    print_safely(stdout, "@%s by the interpreter of loops:", f->name);
+    print_safely(stdout, "@%s by the loop interpreter:", f->name);
     for (uint32_t s = 0; s < f->sizes.count; s++)
         print_safely(stdout, " %s=%lld", f->sizes.data[s].name, (long long)r->sizes[s]);
     putchar('\n');

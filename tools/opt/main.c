@@ -90,7 +90,7 @@ uir_status opt_make_folder(const char *path) {
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode)))
         return UIR_STATUS_OK;
     complain(NULL, "cannot make the folder '%s': %s", path,
-             errno == EEXIST ? "there is a file of that name" : strerror(errno));
+             errno == EEXIST ? "a file of that name exists" : strerror(errno));
     return UIR_STATUS_IO_FAILED;
 }
 
@@ -100,7 +100,7 @@ uir_status opt_check_emitter(const opt_options *options, bool emits) {
     if (!emits) return opt_usage("--emitter is for --after emit", NULL);
     for (size_t i = 0; uir_compile_emitter_name(i); i++)
         if (!strcmp(uir_compile_emitter_name(i), name)) return UIR_STATUS_OK;
-    return opt_usage("--emitter: uir-opt --list names them; there is no", name);
+    return opt_usage("--emitter (uir-opt --list names them): unknown emitter", name);
 }
 
 static uir_status add_file(const opt_options *options, uir_compile_devices *devices, uir_diagnostics *diagnostics,
@@ -193,10 +193,11 @@ static size_t find_kernel_stage(const char *name) {
 static uir_status print_kernel_stage(work *w, uir_igraph *igraph, uint32_t index, uir_text *text) {
     size_t from = w->options->from ? find_kernel_stage(w->options->from) + 1 : 0,
            after = w->options->after ? find_kernel_stage(w->options->after) : 1;
-    if (from > KERNEL_STAGE_COUNT) return opt_usage("a kernel has no stage", w->options->from);
-    if (after == KERNEL_STAGE_COUNT) return opt_usage("a kernel has no stage", w->options->after);
+    if (from > KERNEL_STAGE_COUNT) return opt_usage("--from: unknown stage of a kernel", w->options->from);
+    if (after == KERNEL_STAGE_COUNT) return opt_usage("--after: unknown stage of a kernel", w->options->after);
     UIR_TRY(opt_check_emitter(w->options, after == find_kernel_stage("emit")));
-    if (from > after + 1) return opt_usage("this stage does not come after --from's:", kernel_stages[after].name);
+    if (from > after + 1)
+        return opt_usage("--after: the stage does not come after that of --from:", kernel_stages[after].name);
     for (size_t i = from; i <= after; i++) {
         uir_status status = kernel_stages[i].run(igraph, w->diagnostics);
         if (status != UIR_STATUS_OK) return status;
@@ -273,7 +274,7 @@ static uir_status run_text(work *w) {
         UIR_TRY(opt_options_check(w->options, runs ? OPT_RUN_LOOP : OPT_PRINT_LOOP));
         if (w->options->from &&
             (!uir_stage_find(w->options->from, &from) || (from != UIR_STAGE_LOOP && from != UIR_STAGE_SCHEDULE)))
-            return opt_usage("--from: a loop function stands after loop or schedule, not after", w->options->from);
+            return opt_usage("--from: a loop function is a text after loop or schedule, not after", w->options->from);
         return run_loop(w);
     }
     UIR_TRY(opt_options_check(w->options, (runs ? OPT_RUN_TEXT : OPT_PRINT_TEXT) |
@@ -347,7 +348,9 @@ int main(int argc, char **argv) {
     uir_status status = opt_options_parse(argc, argv, &options);
     bool alone = options.help || options.version || options.list;
     if (status == UIR_STATUS_OK && alone && argc > 2)
-        status = opt_usage("stands alone:", options.help ? "--help" : options.version ? "--version" : "--list");
+        status = opt_usage("no other argument is allowed with", options.help      ? "--help"
+                                                                : options.version ? "--version"
+                                                                                  : "--list");
     else if (status == UIR_STATUS_OK && options.help)
         opt_options_help();
     else if (status == UIR_STATUS_OK && options.version)

@@ -83,7 +83,7 @@ static bool on_device(const model_work *w) {
 }
 
 static uir_status no_stage(const char *option, const char *name) {
-    complain(NULL, "%s: there is no stage '%s'; uir-opt --list names them", option, name);
+    complain(NULL, "%s: unknown stage '%s'; uir-opt --list names the stages", option, name);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -97,7 +97,7 @@ static uir_status take_from(model_work *w) {
     const char *name = w->options->from ? w->options->from : w->stage;
     w->from = UIR_STAGE_PRIMITIVES;
     if (*name) UIR_TRY(find_stage("--from", name, &w->from));
-    return uir_stage_get(w->from)->read ? UIR_STATUS_OK : opt_usage("--from: nothing goes on from a text of", name);
+    return uir_stage_get(w->from)->read ? UIR_STATUS_OK : opt_usage("--from: no stage continues from a text of", name);
 }
 
 /* What is left out goes to the end of the clean-up, or as far as the text is; --run leaves the text as it is. */
@@ -109,7 +109,7 @@ static uir_status take_after(model_work *w, bool is_text) {
     if (options->run && w->after == UIR_STAGE_EMIT) return no_stage("--after", options->after);
     if (!on_device(w)) return UIR_STATUS_OK;
     if (options->after && w->after != UIR_STAGE_RUNS)
-        return opt_usage("--run on a device takes every stage; by --device interpreter it runs what is left after",
+        return opt_usage("--run on a device runs every stage; give --device interpreter to run the IR after",
                          options->after);
     w->after = UIR_STAGE_RUNS;
     return UIR_STATUS_OK;
@@ -122,7 +122,7 @@ static uir_status take_schedule(model_work *w) {
     if (!options->schedule) return UIR_STATUS_OK;
     if (!options->kernel) return opt_usage("--schedule is for one kernel: give --kernel NAME", NULL);
     if (w->after < UIR_STAGE_SCHEDULE)
-        return opt_usage("--schedule: there is no schedule yet after", uir_stage_get(w->after)->name);
+        return opt_usage("--schedule: no schedule yet after", uir_stage_get(w->after)->name);
     if (w->from >= UIR_STAGE_SCHEDULE)
         return opt_usage("--schedule: give the model or a text of it before the schedule; this one is after",
                          uir_stage_get(w->from)->name);
@@ -138,7 +138,7 @@ static uir_status take_layouts(model_work *w) {
         const char *wanted = w->options->no_layouts.items[i];
         uint32_t rule = 0;
         while (rule < UIR_LAYOUT_RULE_COUNT && strcmp(uir_layout_rule_name((uir_layout_rule)rule), wanted)) rule++;
-        if (rule == UIR_LAYOUT_RULE_COUNT) return opt_usage("--no-layout: no rule of layouts is called", wanted);
+        if (rule == UIR_LAYOUT_RULE_COUNT) return opt_usage("--no-layout: unknown layout rule", wanted);
         w->compile_options.layouts_left_out |= 1u << rule;
     }
     return UIR_STATUS_OK;
@@ -149,14 +149,14 @@ static uir_status take_target(model_work *w, bool is_text) {
     UIR_TRY(take_from(w));
     UIR_TRY(take_after(w, is_text));
     if (options->kernel && !on_device(w) && (!options->after || w->after <= UIR_STAGE_FUSION))
-        return opt_usage("--kernel: there are kernels after loop, schedule, igraph, runs and emit; give --after one",
+        return opt_usage("--kernel: give --after loop, schedule, igraph, runs or emit; earlier stages have no kernels",
                          NULL);
     w->inlined = options->constants && !strcmp(options->constants, "inline");
     w->compile_options.check_text = true;
     w->compile_options.exact = w->options->exact;
     w->compile_options.strict = w->options->strict;
     if (options->precision && is_text && w->from >= UIR_STAGE_PRECISION)
-        return opt_usage("--precision: factors were settled before a text after", uir_stage_get(w->from)->name);
+        return opt_usage("--precision: operand types are fixed in a text after", uir_stage_get(w->from)->name);
     UIR_TRY(uir_precision_find(w->options->precision, w->diagnostics, &w->compile_options.precision));
     w->compile_options.emitter = options->emitter;
     UIR_TRY(opt_check_emitter(options, w->after == UIR_STAGE_EMIT));
@@ -246,7 +246,7 @@ static uir_status from_text(model_work *w, const char *text, size_t length) {
     else if (!take_line(text, length, home_word, w->home, sizeof w->home) || access(w->home, R_OK) != 0)
         *w->home = 0; /* what is named by hash is refused where it stands */
     if (!*w->home && w->options->external_data)
-        return opt_usage("--external-data is the model's, and the text names none: give --constants M.onnx", NULL);
+        return opt_usage("--external-data is for a model, and the text names none: give --constants M.onnx", NULL);
     if (w->from > w->after)
         return uir_error(w->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "stage '%s' does not come after '%s'",
                          uir_stage_get(w->after)->name, uir_stage_get(w->from)->name);
@@ -265,7 +265,8 @@ static const uir_lowering_kernel *find_kernel(const model_work *w) {
     const uir_lowering *lowering = &w->compile.lowering;
     const uir_lowering_kernel *kernel = uir_lowering_find_kernel(lowering, w->options->kernel);
     if (kernel) return kernel;
-    print_safely(stderr, "uir-opt: error: --kernel: the model has no kernel '%s'; there are:", w->options->kernel);
+    print_safely(stderr,
+                 "uir-opt: error: --kernel: the model has no kernel '%s'; its kernels are:", w->options->kernel);
     for (uint32_t k = 0; k < lowering->kernels.count; k++)
         print_safely(stderr, "%s %s", k ? "," : "", lowering->kernels.data[k].name);
     fputc('\n', stderr);

@@ -22,47 +22,47 @@ enum { MODELS = OPT_PRINT_MODEL | OPT_PRINT_TEXT, RUN_MODELS = OPT_RUN_MODEL | O
 
 static const option_row rows[] = {
     {"--after", TEXT_VALUE, offsetof(opt_options, after), MODELS | OPT_PRINT_KERNELS | RUN_MODELS, "STAGE",
-     "prints the IR after a stage, or runs it as it is there (--list names them; default: the last)"},
+     "prints or runs the IR after a stage (--list names the stages; default: the last)"},
     {"--from", TEXT_VALUE, offsetof(opt_options, from),
      OPT_PRINT_TEXT | OPT_PRINT_KERNELS | OPT_RUN_TEXT | OPT_RUN_LOOP, "STAGE",
-     "the text is what this stage printed (default: as its first lines say)"},
-    {"-o", TEXT_VALUE, offsetof(opt_options, output), OPT_PRINT, "FILE", "writes there instead of standard output"},
+     "the stage that printed FILE (default: the one in its first lines)"},
+    {"-o", TEXT_VALUE, offsetof(opt_options, output), OPT_PRINT, "FILE", "writes to FILE instead of standard output"},
     {"--constants", TEXT_VALUE, offsetof(opt_options, constants), MODELS | OPT_RUN_TEXT, "WHAT",
-     "inline: prints every number. M.onnx: where the constants lie that a text names by hash (default: the model that "
-     "its first lines name)"},
+     "inline: prints every number. M.onnx: the model of the constants that a text names by hash (default: the model in "
+     "its first lines)"},
     {"--external-data", TEXT_VALUE, offsetof(opt_options, external_data), MODELS | RUN_MODELS, "DIR",
-     "where the model's data files lie, besides the folder of its path and of its real path"},
+     "folder of the model's data files, searched before the folders of its path and its real path"},
     {"--no-map", NO_VALUE, offsetof(opt_options, no_map), MODELS | RUN_MODELS, NULL,
-     "the model's files are copied and never mapped, so that whoever cuts one short meanwhile does it no harm"},
+     "copies the model's files instead of mapping them, so that truncating one meanwhile does no harm"},
     {"--exact", NO_VALUE, offsetof(opt_options, exact), MODELS | RUN_MODELS, NULL,
      "uses no Winograd convolution: rounding then matches the formula that defines the operator"},
     {"--strict", NO_VALUE, offsetof(opt_options, strict), MODELS | RUN_MODELS, NULL,
      "contradictions of declared shapes are errors"},
     {"--precision", TEXT_VALUE, offsetof(opt_options, precision), MODELS | RUN_MODELS, "WORD",
-     "f32 (default); f16 or bf16: factors of products are rounded to that where the device multiplies it; auto: to one "
-     "of these where the device multiplies that faster than f32"},
+     "f32 (default); f16 or bf16: rounds operands of products to this type where the device multiplies it; auto: f16 "
+     "or bf16 if the device multiplies it faster than f32"},
     {"--no-layout", LIST_VALUE, offsetof(opt_options, no_layouts), MODELS | RUN_MODELS, "RULE",
-     "leaves out a rule by which images lie with their channels innermost (--list names them): to compare with"},
+     "leaves out a rule that makes images channels-last (--list names the rules), to compare with"},
     {"--run", NO_VALUE, offsetof(opt_options, run), OPT_RUN | OPT_RUN_LOOP, NULL,
      "runs a model, its text, a loop function or a kernel, on given or random data"},
     {"--device", TEXT_VALUE, offsetof(opt_options, device), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
-     "--run: interpreter (default: of the IR that the stage has), vm[:isa], cpu[:variant]; else for which kernels are "
-     "made: cpu[:variant], or a described machine, NAME[:CHIP]"},
+     "--run: interpreter (default: that of the stage's IR), vm[:isa], cpu[:variant]; else the device to make kernels "
+     "for: cpu[:variant], or a described machine, NAME[:CHIP]"},
     {"--device-file", TEXT_VALUE, offsetof(opt_options, device_file), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "FILE",
-     "describes further machines (docs/devices.md); kernels are made for its first chip where --device names none"},
+     "describes further machines (docs/devices.md); the default of --device is then the first chip of FILE"},
     {"--emitter", TEXT_VALUE, offsetof(opt_options, emitter), MODELS | OPT_PRINT_KERNELS, "NAME",
-     "--after emit: in whose language (--list names them; default: the device's own)"},
+     "--after emit: the emitter to use (--list names the emitters; default: the device's own)"},
     {"--kernel", TEXT_VALUE, offsetof(opt_options, kernel), MODELS | OPT_PRINT_KERNELS | OPT_RUN, "NAME",
-     "of several kernels this one (--run: a kernel by itself)"},
+     "selects one of several kernels (--run: runs this kernel)"},
     {"--schedule", TEXT_VALUE, offsetof(opt_options, schedule), MODELS | RUN_MODELS, "STEPS",
-     "the kernel of --kernel is shaped by the steps of this file, which --after schedule prints above each, edited or "
-     "not; --check then compares it with its loops before any step, too"},
+     "schedules the kernel of --kernel by the steps in this file, edited or not; --after schedule prints them; --check "
+     "then compares it with its loops before any step, too"},
     {"--dim", LIST_VALUE, offsetof(opt_options, dims), OPT_RUN | OPT_RUN_LOOP, "M=4",
-     "a size; other dims of kernels take the least that is legal, of models 1"},
+     "a size; other dims are the least legal size (kernels) or 1 (models)"},
     {"--tile", LIST_VALUE, offsetof(opt_options, tiles), OPT_RUN_KERNEL, "tr=8",
-     "a tile; others are the tiling function's choice"},
+     "a tile size; other tiles are chosen by the tiling function"},
     {"--data", TEXT_VALUE, offsetof(opt_options, data), RUN_MODELS | OPT_RUN_LOOP, "DIR",
-     "input_N.pb (.npy) for every input; the outputs are compared with its output_N"},
+     "reads input_N.pb (.npy) for every input; compares the outputs with output_N"},
     {"--input", LIST_VALUE, offsetof(opt_options, inputs), OPT_RUN | OPT_RUN_LOOP, "x=FILE.npy",
      "data of an input, or of a kernel's pointer; others are seeded random"},
     {"--random", COUNT_VALUE, offsetof(opt_options, random), OPT_RUN | OPT_RUN_LOOP, "SEED", "the seed (default 0)"},
@@ -71,18 +71,19 @@ static const option_row rows[] = {
     {"--check", NO_VALUE, offsetof(opt_options, check), OPT_RUN, NULL,
      "compares every bit with the kernels' interpreter"},
     {"--time", NO_VALUE, offsetof(opt_options, time), OPT_RUN_KERNEL, NULL,
-     "the median and the least time of a kernel's runs"},
+     "measures the median and the least time of a kernel's runs"},
     {"--estimate", NO_VALUE, offsetof(opt_options, estimate), OPT_RUN_KERNEL, NULL,
-     "instead of running a kernel: the bytes that it moves by space, and its cycles by its device's description"},
-    {"--seconds", REAL_VALUE, offsetof(opt_options, seconds), OPT_RUN_KERNEL, "S", "of --time (default 1)"},
-    {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "for the cpu (default 1)"},
+     "estimates, without running it, a kernel's bytes by memory space, and its cycles by the device's description"},
+    {"--seconds", REAL_VALUE, offsetof(opt_options, seconds), OPT_RUN_KERNEL, "S",
+     "with --time: time to measure (default 1)"},
+    {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "threads of the cpu (default 1)"},
 #define LIMIT_ROW(constant, field, option, scale, base, per_byte, what, help)                                          \
     {"--limit-" option, LIMIT_VALUE, offsetof(opt_options, limits.field), UINT32_MAX, "N|none", help},
     UIR_LIMIT_TABLE(LIMIT_ROW)
 #undef LIMIT_ROW
-        {"--list", NO_VALUE, offsetof(opt_options, list), 0, NULL, "stages and devices"},
+        {"--list", NO_VALUE, offsetof(opt_options, list), 0, NULL, "lists stages and devices"},
     {"--version", NO_VALUE, offsetof(opt_options, version), 0, NULL, "prints the version"},
-    {"--help", NO_VALUE, offsetof(opt_options, help), 0, NULL, "prints this"},
+    {"--help", NO_VALUE, offsetof(opt_options, help), 0, NULL, "prints this help"},
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0], HELP_COLUMN = 22, HELP_WIDTH = 112 };
 
@@ -132,21 +133,21 @@ static void print_wrapped(const char *text) {
 
 void opt_options_help(void) {
     puts("uir-opt FILE [OPTION...]\n"
-         "Works on the IRs: FILE is a model (.onnx) or the text of one after a stage, of a loop function or of "
-         "iGraphs.\n");
+         "Prints and runs the IRs: FILE is a model (.onnx), or the text of a model after a stage, of a loop function "
+         "or of iGraphs.\n");
     for (size_t r = 0; r < ROW_COUNT; r++) {
         int column = print_safely(stdout, "  %s%s%s", rows[r].name, rows[r].argument ? " " : "",
                                   rows[r].argument ? rows[r].argument : "");
         print_safely(stdout, "%*s", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "");
         print_wrapped(rows[r].help);
     }
-    puts("\nWeights shown as a hash are not in the text: running it needs the model that it came from.\n"
+    puts("\nWeights shown as a hash are not in the text: running the text requires the model of these weights.\n"
          "Exit codes: 0 fine, 1 results differ, 2 usage, 3 bad file, 4 unsupported, 5 device failed.");
 }
 
 /* ---- parsing ---- */
 static uir_status expected_number(const char *option, const char *value) {
-    complain(help_hint, "%s takes a number, not '%s'", option, value);
+    complain(help_hint, "%s is a number, not '%s'", option, value);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -255,7 +256,7 @@ static const struct {
     const char *name;
 } use_names[] = {
     {OPT_PRINT_MODEL, "printing a model's stage"},
-    {OPT_PRINT_TEXT, "going on from a model's text"},
+    {OPT_PRINT_TEXT, "printing a stage of a model's text"},
     {OPT_PRINT_KERNELS, "printing kernels"},
     {OPT_PRINT_LOOP, "printing a loop function"},
     {OPT_RUN_MODEL, "running a model (--run)"},
@@ -278,7 +279,7 @@ uir_status opt_options_check(const opt_options *options, uint32_t uses) {
         if (!(options->given >> r & 1) || (rows[r].uses & uses)) continue;
         print_safely(stderr, "uir-opt: error: %s is not for ", rows[r].name);
         print_uses(uses);
-        fputs(rows[r].uses ? "; it is for " : "; it stands alone", stderr);
+        fputs(rows[r].uses ? "; it is for " : "; give it without other arguments", stderr);
         print_uses(rows[r].uses);
         fputs("\n  try: uir-opt --help\n", stderr);
         return UIR_STATUS_INVALID_ARGUMENT;
@@ -287,11 +288,11 @@ uir_status opt_options_check(const opt_options *options, uint32_t uses) {
     const char *device = options->device ? options->device : "interpreter";
     if (inlined && (uses & OPT_RUN)) return opt_usage("--constants inline prints; --run prints no text", NULL);
     if (options->constants && !inlined && (uses & OPT_PRINT_MODEL))
-        return opt_usage("--constants: a model brings its own; for it there is inline, not", options->constants);
+        return opt_usage("--constants: for a model the only value is inline, not", options->constants);
     if ((uses & OPT_RUN) && options->threads < 1) return opt_usage("--threads is at least 1", NULL);
     if ((uses & OPT_RUN) && options->threads > 1024) return opt_usage("--threads is at most 1024", NULL);
     if ((uses & OPT_RUN) && options->threads > 1 && strncmp(device, "cpu", 3))
         return opt_usage("--threads is for --device cpu, not", device);
-    if (options->data && options->dims.count) return opt_usage("--data gives every size: leave out --dim", NULL);
+    if (options->data && options->dims.count) return opt_usage("--data sets every size: leave out --dim", NULL);
     return UIR_STATUS_OK;
 }

@@ -81,8 +81,8 @@ static uir_status check_names(value_run *r) {
             found = !strncmp(text, name, strlen(name)) && text[strlen(name)] == '=';
         }
         if (found) continue;
-        print_safely(stderr, "uir-opt: error: --input %s: %s; there are:", text,
-                     strchr(text, '=') ? "the model has no such input" : "write NAME=FILE.npy");
+        print_safely(stderr, "uir-opt: error: --input %s: %s; the inputs are:", text,
+                     strchr(text, '=') ? "unknown input" : "write NAME=FILE.npy");
         for (uint32_t k = 0; k < r->input_count; k++) print_safely(stderr, " %s", value_name(r, graph->inputs.data[k]));
         fputc('\n', stderr);
         return UIR_STATUS_INVALID_ARGUMENT;
@@ -118,7 +118,7 @@ static uir_status take_dims(value_run *r) {
             r->known[s] = found = true;
         }
         if (found) continue;
-        print_safely(stderr, "uir-opt: error: --dim %s: the model's inputs have no such dim; there are:", text);
+        print_safely(stderr, "uir-opt: error: --dim %s: unknown dim; those of the inputs are:", text);
         for (uint32_t s = 0; s < count; s++)
             if (is_input_size(r, s)) print_safely(stderr, " %s", uir_dims_symbol_name(dims, (uir_symbol){s}));
         fputc('\n', stderr);
@@ -169,8 +169,7 @@ static uir_status make_inputs(value_run *r) {
         char path[4096];
         if (!file && r->options->data) {
             if (!opt_find_file(r->options->data, "input", i, path, sizeof path)) {
-                complain(NULL, "--data: '%s' holds no input_%u.pb or .npy, for the input '%s'", r->options->data, i,
-                         name);
+                complain(NULL, "--data: '%s' has no input_%u.pb or .npy, for input '%s'", r->options->data, i, name);
                 return UIR_STATUS_BAD_DATA;
             }
             file = path;
@@ -259,7 +258,7 @@ static uir_status show_outputs(value_run *r) {
             UIR_TRY(opt_take_result(&results, i, name, r->outputs[i]->tensor, &differs));
         } else {
             print_safely(stdout, "  %s: %u values\n", name, r->outputs[i]->count);
-            if (opt_has_expected(&results, i)) puts("    it is no tensor and is not compared");
+            if (opt_has_expected(&results, i)) puts("    not compared: it is not a tensor");
         }
     }
     return differs ? UIR_STATUS_DIFFERENT : UIR_STATUS_OK;
@@ -280,7 +279,7 @@ static uir_status run_in(value_run *r) {
     r->known = calloc((size_t)symbols + 1, sizeof *r->known);
     if (!r->inputs || !r->outputs || !r->sizes || !r->known) return UIR_STATUS_OUT_OF_MEMORY;
     if (r->options->check && !runner)
-        return opt_usage("--check compares kernels: give --device vm or cpu, or a stage from igraph on", NULL);
+        return opt_usage("--check compares kernels: give --device vm or cpu, or --after igraph or a later stage", NULL);
     UIR_TRY(check_names(r));
     UIR_TRY(take_dims(r));
     UIR_TRY(make_inputs(r));

@@ -50,7 +50,7 @@ static uir_status add_device(device_list *list, const char *name) {
     for (size_t i = 0; device_name(NULL, i); i++) known |= !strcmp(device_name(NULL, i), word);
     if (!known) {
         const char *meant = nearest(word, device_name, NULL);
-        complain("try: " PROGRAM " --help", "--device: no packages are made for '%s'%s%s%s", name,
+        complain("try: " PROGRAM " --help", "--device: packages cannot be made for '%s'%s%s%s", name,
                  meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
         return UIR_STATUS_INVALID_ARGUMENT;
     }
@@ -170,7 +170,7 @@ static uir_status make_key(const run_options *options) {
     uir_context *context = NULL;
     char shown[300];
     if (options->model) {
-        complain("make the key first", "--make-key makes no package");
+        complain("make the key first, without a model", "--make-key makes no package");
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     uir_status status = uir_context_create(NULL, &context);
@@ -178,7 +178,7 @@ static uir_status make_key(const run_options *options) {
     if (context) show_messages(context, options->quiet);
     if (status == UIR_STATUS_OK && !options->quiet) {
         printable(options->make_key, shown, sizeof shown);
-        printf("%s: secret, for --sign\n%s.pub: for whoever is to trust it, --trust\n", shown, shown);
+        printf("%s: secret key, for --sign\n%s.pub: public key, for --trust\n", shown, shown);
     }
     uir_context_destroy(context);
     return status;

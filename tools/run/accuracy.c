@@ -65,18 +65,18 @@ void accuracy_report(const uir_model *model, const case_result *result) {
     const run_accuracy *a = &result->accuracy;
     if (!accuracy_is_lowered(&info)) {
         if (strcmp(info.precision, "f32") != 0)
-            printf("  precision: f32 for %s: no product multiplies halves\n", info.precision);
+            printf("  precision: f32 instead of %s: no product has f16 or bf16 operands\n", info.precision);
         return;
     }
     printf("  precision: ");
-    if (info.f16_count) printf("f16 by %u of %u products", info.f16_count, info.product_count);
+    if (info.f16_count) printf("f16 in %u of %u products", info.f16_count, info.product_count);
     if (info.bf16_count)
-        printf("%sbf16 by %u of %u products", info.f16_count ? ", " : "", info.bf16_count, info.product_count);
+        printf("%sbf16 in %u of %u products", info.f16_count ? ", " : "", info.bf16_count, info.product_count);
     if (info.out_of_range_count) printf(", %u stay f32: their weights are out of range", info.out_of_range_count);
     putchar('\n');
     if (a->against)
         printf("  accuracy: greatest difference %.3g, relative %.3g, to %s%s\n", a->max_abs, a->max_rel, a->against,
                a->agrees ? "" : ", beyond the tolerance");
     else
-        printf("  accuracy: not known; --accuracy compares with a run in f32, --data with what is expected\n");
+        printf("  accuracy: unknown; give --accuracy to compare with a run in f32, or --data with expected outputs\n");
 }

@@ -75,7 +75,7 @@ static void list_others(const char *path, char *buffer, size_t capacity) {
     *buffer = 0;
     for (struct dirent *e; directory && listed < 4 && (e = readdir(directory));) {
         if (e->d_name[0] == '.') continue;
-        int n = snprintf(buffer + used, capacity - used, "%s'%s'", listed++ ? ", " : "; there is ", e->d_name);
+        int n = snprintf(buffer + used, capacity - used, "%s'%s'", listed++ ? ", " : "; it has ", e->d_name);
         if (n < 0 || (used += (size_t)n) >= capacity) break;
     }
     if (directory) closedir(directory);
@@ -117,10 +117,9 @@ static uir_status add_folder(const uir_model *model, const char *path, char ***l
     if (*count == before) {
         char others[400];
         list_others(path, others, sizeof others);
-        complain(
-            "inputs are files input_0.pb, input_1.npy ... in the order of the model's, expected outputs output_0.pb "
-            "..., there or in folders test_data_set_N; --input NAME=FILE takes one of any name",
-            "--data '%s': no data of a model are there%s", path, others);
+        complain("name inputs input_0.pb, input_1.npy ... in the model's order, and expected outputs output_0.pb ..., "
+                 "in this folder or in folders test_data_set_N of it; or give --input NAME=FILE",
+                 "--data '%s': the folder has no data of a model%s", path, others);
         return UIR_STATUS_NOT_FOUND;
     }
     qsort(*list + before, *count - before, sizeof **list, compare_names);
@@ -231,7 +230,7 @@ static void loosen(const uir_model *model, uir_tolerance *tolerance, const char 
     if (tolerance->rtol >= half.rtol && tolerance->atol_relative_to_max >= half.atol_relative_to_max) return;
     tolerance->rtol = fmax(tolerance->rtol, half.rtol);
     tolerance->atol_relative_to_max = fmax(tolerance->atol_relative_to_max, half.atol_relative_to_max);
-    *stated = dtype == UIR_DTYPE_F16 ? "of f16, which products multiply" : "of bf16, which products multiply";
+    *stated = dtype == UIR_DTYPE_F16 ? "precision f16" : "precision bf16";
 }
 
 /* What the command line says of the relative or of the absolute part takes that part's place. */
@@ -301,7 +300,7 @@ static size_t find_input(uir_model *model, const char *option, const char *text,
     size_t length = (size_t)(equals - text);
     snprintf(word, sizeof word, "%.*s", (int)(length < 127 ? length : 127), text);
     const char *meant = nearest(word, input_name, model);
-    list_names("its inputs:", input_name, model, names, sizeof names);
+    list_names("inputs of the model:", input_name, model, names, sizeof names);
     complain(names, "--%s: the model has no input '%s'%s%s%s", option, word, meant ? "; did you mean '" : "",
              meant ? meant : "", meant ? "'?" : "");
     return SIZE_MAX;
@@ -391,7 +390,7 @@ static uir_status make_random(uir_context *context, uir_model *model, const run_
     uir_status status = random_shape(model, options, b, index, &port, dims, &rank);
     if (status == UIR_STATUS_OK) status = uir_value_create_tensor(context, port.dtype, rank, dims, out_value);
     if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_INVALID_ARGUMENT)
-        complain("--dim and --shape say how large it is", "input '%s' cannot be made up:", port.name);
+        complain("set its size by --dim or --shape", "input '%s' cannot be made up at this size", port.name);
     if (status != UIR_STATUS_OK) return status;
     const char *name = uir_dtype_get_name(port.dtype);
     bool is_float = name[0] == 'f' || name[0] == 'b';
@@ -478,7 +477,7 @@ static uir_status check_numbered(const char *folder, const char *kind, size_t co
     for (struct dirent *e; status == UIR_STATUS_OK && (e = readdir(directory));) {
         size_t index;
         if (!read_numbered(e->d_name, kind, &index) || index < count) continue;
-        complain("are these the data of another model?", "'%s/%s' is for no %s: the model has %zu", folder, e->d_name,
+        complain("check that the data is for this model", "'%s/%s' is for no %s: the model has %zu", folder, e->d_name,
                  kind, count);
         status = UIR_STATUS_BAD_DATA;
     }
@@ -501,7 +500,7 @@ static uir_status check_names(uir_context *context, uir_model *model, const run_
         uir_context_clear_messages(context); /* what else is wrong is told where the shape is needed */
         if (found) continue;
         const char *meant = nearest(b->items[i].name, input_dim_name, model);
-        list_names("dims of its inputs:", input_dim_name, model, names, sizeof names);
+        list_names("dims of the inputs:", input_dim_name, model, names, sizeof names);
         complain(names, "--dim: no input has a dim '%s'%s%s%s", b->items[i].name, meant ? "; did you mean '" : "",
                  meant ? meant : "", meant ? "'?" : "");
         return UIR_STATUS_INVALID_ARGUMENT;
@@ -510,15 +509,14 @@ static uir_status check_names(uir_context *context, uir_model *model, const run_
 }
 
 static uir_status missing(const run_case *c, size_t index, const char *name) {
-    complain("--input NAME=FILE gives it, and --random SEED makes up what no file gives",
-             "--data '%s': there is no input_%zu.pb and no input_%zu.npy for input '%s'", c->folder, index, index,
-             name);
+    complain("give --input NAME=FILE, or --random SEED to make up the inputs without a file",
+             "--data '%s': input_%zu.pb or input_%zu.npy is missing, for input '%s'", c->folder, index, index, name);
     return UIR_STATUS_BAD_DATA;
 }
 
 /* What --dim and --shape say is so of every input, wherever it came from. */
 static uir_status check_extents(uir_model *model, const run_options *options, const bindings *b, const run_case *c) {
-    static const char hint[] = "leave it out: files have their own shapes";
+    static const char hint[] = "leave out the option: files have their own shapes";
     for (size_t i = 0; i < c->input_count; i++) {
         uir_port port = query_input(model, i);
         const int64_t *shape = uir_value_get_shape(c->inputs[i]);
@@ -573,8 +571,8 @@ static uir_status load_case(uir_context *context, uir_model *model, const run_op
     uir_default constant;
     for (size_t i = 0; by_place && status == UIR_STATUS_OK && query_default(model, i, &constant); i++) {
         if (constant.is_overridden || !has_numbered(c->folder, "input", constant.place)) continue;
-        complain("--override NAME makes it an input of the run; of a package, uir-pack --override",
-                 "'%s': there is an input_%u for '%s', which is a constant here", c->folder, constant.place,
+        complain("give --override NAME to make it an input of the run; for a package, give it to uir-pack",
+                 "'%s' has an input_%u for '%s', which is a constant of this model", c->folder, constant.place,
                  constant.name);
         status = UIR_STATUS_BAD_DATA;
     }

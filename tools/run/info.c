@@ -151,10 +151,10 @@ static void print_makers(const uir_model *model, const uir_model_contents *c) {
     add_words(&w, "%s", printable(c->made_by, safe, sizeof safe));
     print_words("made by", &w);
     if (*c->signed_by)
-        add_words(&w, "by the key %s, %s", printable(c->signed_by, safe, sizeof safe),
-                  c->signature_is_checked ? "which is trusted" : "which was not checked: --trust KEY.pub does");
+        add_words(&w, "by key %s, %s", printable(c->signed_by, safe, sizeof safe),
+                  c->signature_is_checked ? "trusted" : "not checked: give --trust KEY.pub to check it");
     else
-        add_words(&w, "by nobody");
+        add_words(&w, "no");
     print_words("signed", &w);
     add_words(&w, "%s", printable(query_info(model).precision, safe, sizeof safe));
     print_words("precision", &w);
@@ -214,7 +214,7 @@ static void print_keys(const uir_model *model) {
     for (size_t i = 0; i < uir_model_output_count(model); i++) {
         uir_port port = query_output(model, i);
         if (!port.key_count) continue;
-        add_words(&w, "of the columns of %s:", printable(port.name, safe, sizeof safe));
+        add_words(&w, "columns of %s:", printable(port.name, safe, sizeof safe));
         for (size_t k = 0; k < port.key_count; k++)
             add_words(&w, "%s%s", k ? ", " : " ", printable(port.keys[k], safe, sizeof safe));
         print_words("keys", &w);

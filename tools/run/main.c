@@ -129,7 +129,7 @@ static uir_status check_calls(const run_options *options, uir_model *model, cons
     if (options->no_vm && statistics->vm_calls) {
         complain(options->trusted || options->trust.count || !is_package(options->model)
                      ? NULL
-                     : "--trusted lets the package's native code run",
+                     : "give --trusted to run the package's native code",
                  "--no-vm: %llu kernels ran on the VM", (unsigned long long)statistics->vm_calls);
         return UIR_STATUS_DEVICE_FAILED;
     }
@@ -288,9 +288,9 @@ static void explain_failure(uir_context *context, const uir_model *model, const 
     /* A file that turns out to be bad in a run is not the data's. */
     if (status != UIR_STATUS_BAD_DATA && (status != UIR_STATUS_BAD_FILE || loaded)) return;
     report_messages(context, options->quiet);
-    if (c->folder && loaded) remark(NULL, "the data are those of '%s'", c->folder);
+    if (c->folder && loaded) remark(NULL, "the inputs are from '%s'", c->folder);
     if (made_up && (named_made_up || !named))
-        remark("--dim NAME=N and --shape NAME=AxBxC choose other sizes",
+        remark("choose other sizes by --dim NAME=N or --shape NAME=AxBxC",
                "inputs without a file were made up, with free dims set to 1");
 }
 
@@ -413,37 +413,34 @@ static uir_status check_options(const run_options *options) {
     if (!options->model)
         wrong = "no model given";
     else if (options->check && *options->check && strcmp(options->check, "all"))
-        wrong = "--check takes no value but all, not ", word = options->check;
+        wrong = "--check accepts only the value all, not ", word = options->check;
     else if (options->reduce && (options->dump_source || options->source))
-        wrong = "--reduce makes models of its own, whose kernels are no folder's: leave out --",
-        word = options->source ? "source" : "dump-source";
+        wrong = "--reduce cannot be combined with --", word = options->source ? "source" : "dump-source";
     else if (options->force && !options->dump_source)
-        wrong = "--force is for --dump-source: it writes over what was edited there";
+        wrong = "--force is for --dump-source: give both";
     else if (options->dump_source && options->source)
-        wrong = "--dump-source writes the kernels as they are made, and --source runs others: give one of them";
+        wrong = "--dump-source cannot be combined with --source: give one of them";
     else if (options->reduce && (options->keep.count || options->compare_with))
-        wrong = "--reduce looks at every node by itself: leave out --",
-        word = options->keep.count ? "keep" : "compare-with";
+        wrong = "--reduce cannot be combined with --", word = options->keep.count ? "keep" : "compare-with";
     else if ((options->reduce || options->check) && options->no_fusion)
-        wrong = "--no-fusion goes with neither --check nor --reduce";
+        wrong = "--no-fusion cannot be combined with --check or --reduce";
     else if (options->format && strcmp(options->format, "npy") && strcmp(options->format, "pb"))
-        wrong = "--format takes npy or pb, not ", word = options->format;
+        wrong = "--format is npy or pb, not ", word = options->format;
     else if (options->has_iterations && !options->bench && !options->profile)
-        wrong = "--iterations says how much --bench or --profile measures: give one of them";
+        wrong = "--iterations is for --bench or --profile: give one of them";
     else if (options->has_iterations && options->iterations == 0)
-        wrong = "--iterations needs at least 1";
+        wrong = "--iterations is at least 1";
     else if (options->has_sessions && !options->bench)
-        wrong = "--sessions says what --bench measures: give it";
+        wrong = "--sessions is for --bench: give both";
     else if (options->device_file && !options->interpret)
-        wrong = "--device-file is for --interpret: give it";
+        wrong = "--device-file is for --interpret: give both";
     else if (options->interpret &&
              (options->no_vm || options->source || options->dump_source || options->check || options->reduce))
-        wrong = "--interpret runs kernels of another machine: without --no-vm, --source, --dump-source, --check and "
-                "--reduce";
+        wrong = "--interpret cannot be combined with --no-vm, --source, --dump-source, --check or --reduce";
     else if (options->accuracy && !options->precision)
-        wrong = "--accuracy says how far --precision's outputs are from f32's: give it";
+        wrong = "--accuracy is for --precision: give both";
     else if (options->has_sessions && (options->sessions == 0 || options->sessions > STEADY_MAX_SESSIONS))
-        wrong = "--sessions takes 1 to 256";
+        wrong = "--sessions is 1 to 256";
     if (!wrong) return UIR_STATUS_OK;
     complain("try: " PROGRAM " --help", "%s%s", wrong, word);
     return UIR_STATUS_INVALID_ARGUMENT;
@@ -502,7 +499,7 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
     }
     if (package && (options->keep.count || options->no_fusion || options->exact || options->precision ||
                     options->overrides.count)) {
-        complain("give the model it was made from", "%s: what a package computes was settled when it was made",
+        complain("give the model it was made from", "%s: the kernels of a package are fixed when it is made",
                  options->exact             ? "--exact"
                  : options->overrides.count ? "--override"
                  : options->precision       ? "--precision"
@@ -524,8 +521,8 @@ static uir_status load(uir_context *context, const run_options *options, bool pa
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     if (!package && options->trust.count) {
-        complain("give the package that was signed, or leave --trust out",
-                 "--trust: the file is no package, and nothing else is signed");
+        complain("give a signed package, or leave out --trust",
+                 "--trust: the file is not a package, and only packages are signed");
         return UIR_STATUS_BAD_FILE;
     }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);
@@ -540,7 +537,7 @@ static void advise_trust(const uir_model *model, const run_options *options) {
         if (!code.runs_here) continue;
         fprintf(stderr,
                 PROGRAM ": note: the VM runs the package, many times slower than its native code, which is used only "
-                        "with --trusted\n  give it where you trust whoever built the package\n");
+                        "with --trusted\n  give --trusted if you trust the builder of the package\n");
         return;
     }
 }
@@ -554,7 +551,8 @@ static void warn_of_vm(uir_context *context, const uir_model *model, const run_o
     if (!said) progress_hide();
     if (!said && !options->quiet)
         fprintf(stderr,
-                PROGRAM ": warning: the VM ran the model, for its kernels could not be compiled and loaded: %s\n", why);
+                PROGRAM ": warning: the VM ran the model because its kernels could not be compiled and loaded: %s\n",
+                why);
     uir_context_clear_messages(context);
 }
 
@@ -564,7 +562,7 @@ static double wait_for_kernels(uir_context *context, uir_model *model, const run
     uir_model_info info = query_info(model);
     if (!options->bench && !options->profile && !options->no_vm) return 0;
     report_messages(context, options->quiet);
-    progress_set("compiling the kernels, which are waited for");
+    progress_set("compiling the kernels");
     if (uir_model_wait(model) != UIR_STATUS_OK && !caught_signal) warn_of_vm(context, model, options);
     progress_hide();
     double waited = now_ms() - start - info.load_ms - info.compile_ms;
@@ -591,7 +589,7 @@ static void finish_compiling(uir_context *context, uir_model *model, const run_o
     uir_context_clear_messages(context);
     if (!options->quiet)
         fprintf(stderr, PROGRAM ": note: the VM ran the model, and not all of its kernels are compiled yet: the next "
-                                "start goes on with them\n  --no-vm waits until they are\n");
+                                "start continues the compile\n  give --no-vm to wait for the kernels\n");
 }
 
 /* "all", or names; the list is the options' own. */

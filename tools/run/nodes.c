@@ -70,7 +70,7 @@ static uir_model_node tell_fate(const uir_model *model, size_t index) {
     if (*node.fate) return node;
     bool works = !strcmp(node.step, "launch") || !strcmp(node.step, "host") || !strcmp(node.step, "interpreter");
     node.fate = works ? "not run" : "plan";
-    node.why = works ? "the run did not come to it" : "a step of the run does it that computes no tensor";
+    node.why = works ? "the run did not reach it" : "a step of the run that computes no tensor";
     return node;
 }
 

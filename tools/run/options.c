@@ -210,7 +210,7 @@ static uir_status set_field(run_options *options, const option_row *row, const c
         complain("try " PROGRAM " --help", "--%s needs a number above 0, or none, not '%s'", row->name, value);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
-    complain(NULL, "--%s needs a number that is not negative, not '%s'", row->name, value);
+    complain(NULL, "--%s needs a number of at least 0, not '%s'", row->name, value);
     return UIR_STATUS_INVALID_ARGUMENT;
 }
 
@@ -252,8 +252,8 @@ uir_status options_parse(int argc, char **argv, run_options *out_options) {
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         if (row->lacks) {
-            complain("uir-run has it, for the model that the package was made from",
-                     "--%s is not of this " PROGRAM ": %s", row->name, row->lacks);
+            complain("give the model of the package to uir-run, which has this option",
+                     "--%s is not available in this " PROGRAM ": %s", row->name, row->lacks);
             return UIR_STATUS_UNSUPPORTED;
         }
         const char *value = equals ? equals + 1 : NULL;

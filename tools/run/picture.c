@@ -83,8 +83,7 @@ static uir_status parse_spec(const char *spec, preprocessing *p) {
         size_t n = strcspn(spec, ",");
         if (!parse_item(spec, n, p)) {
             complain(
-                "it takes grey, size=WxH, scale=X, mean=A/B/C, std=A/B/C, layout=nchw or layout=nhwc, separated by "
-                "commas",
+                "give grey, size=WxH, scale=X, mean=A/B/C, std=A/B/C, layout=nchw or layout=nhwc, separated by commas",
                 "--preprocess: cannot read '%.*s'", (int)n, spec);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
@@ -157,20 +156,21 @@ static uir_status check_spec(const picture_axes *a, const preprocessing *p) {
     bool contradicted = has_channels && ((!is_free(a, c) && !is_channels(a, c)) ||
                                          (is_free(a, c) && is_channels(a, other) && a->dims[other] != 1));
     if (contradicted && p->has_layout) {
-        complain(p->channels_last ? "layout=nchw has them in the first axis after the batch"
-                                  : "layout=nhwc has them in the last axis",
+        complain(p->channels_last ? "give layout=nchw for channels in the first axis after the batch"
+                                  : "give layout=nhwc for channels in the last axis",
                  "--preprocess layout=%s: input '%s' does not have its channels in axis %d",
                  p->channels_last ? "nhwc" : "nchw", a->port->name, c - a->first);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     if (contradicted) {
-        complain("a picture has 1, 3 or 4 channels", "input '%s' takes no picture: %lld channels in axis %d",
-                 a->port->name, (long long)a->dims[c], c - a->first);
+        complain("a picture has 1, 3 or 4 channels: give the input as .npy",
+                 "input '%s' cannot be a picture: %lld channels in axis %d", a->port->name, (long long)a->dims[c],
+                 c - a->first);
         return UIR_STATUS_BAD_DATA;
     }
     for (int i = 0; i < 2; i++) {
         if (wanted[i] <= 0 || is_free(a, h + i) || a->dims[h + i] == (int64_t)wanted[i]) continue;
-        complain("leave size out: the picture is brought to the size of the input",
+        complain("leave out size: the picture is resized to the input",
                  "--preprocess size=%gx%g: input '%s' has a %s of %lld", p->width, p->height, a->port->name,
                  i ? "width" : "height", (long long)a->dims[h + i]);
         return UIR_STATUS_INVALID_ARGUMENT;
@@ -184,8 +184,8 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
     uir_status status = parse_spec(spec, &p);
     if (status != UIR_STATUS_OK) return status;
     if (uir_value_get_rank(*value) != 3 || uir_value_get_dtype(*value) != UIR_DTYPE_U8 || (rank != 4 && rank != 3)) {
-        complain("a picture has channels, a height and a width, with a batch or without: give another as .npy",
-                 "input '%s' takes no picture: its rank is %u", port->name, rank);
+        complain("a picture has channels, a height and a width, with a batch or without: give the input as .npy",
+                 "input '%s' cannot be a picture: its rank is %u", port->name, rank);
         return UIR_STATUS_BAD_DATA;
     }
     const int64_t *shape = uir_value_get_shape(*value);
@@ -218,7 +218,7 @@ uir_status picture_prepare(uir_context *context, uir_value **value, const uir_po
                     int64_t index = p.channels_last ? ((n * out[1] + y) * out[2] + x) * out[3] + k
                                                     : ((n * out[1] + k) * out[2] + y) * out[3] + x;
                     if (!store(result, (uint64_t)index, v)) {
-                        complain(NULL, "input '%s' takes %s, which a picture cannot be", port->name,
+                        complain(NULL, "input '%s' is %s: pictures are converted to f32, f64 or u8 only", port->name,
                                  uir_dtype_get_name(port->dtype));
                         uir_value_destroy(result);
                         return UIR_STATUS_BAD_DATA;

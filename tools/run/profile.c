@@ -155,8 +155,7 @@ void report_profile(const uir_model *model, uir_session *session, const case_res
         sum_kernels(&list);
         print_kernels(&list, limits, total);
         if (sum_ms(&list, true) > 0)
-            puts("  bytes: what must be moved, each tensor once a launch; more than 100% of peak: caches held some of "
-                 "it.\n"
+            puts("  bytes: least traffic, each tensor once a launch; above 100% of peak: caches held some of it.\n"
                  "  Modelled: the least time that the limits allow, not measured.");
     }
     free(list.items);

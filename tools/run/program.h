@@ -1,4 +1,4 @@
-/* Who speaks: the programs that share these files. */
+/* The name, texts and options of the program that these shared files are compiled for. */
 #ifndef UIR_TOOLS_RUN_PROGRAM_H
 #define UIR_TOOLS_RUN_PROGRAM_H
 
@@ -15,11 +15,11 @@
 #define PROGRAM       "uir-tune"
 #define PROGRAM_USAGE "uir-tune MODEL.onnx [--seconds S] [OPTION...]"
 #define PROGRAM_PURPOSE                                                                                                \
-    "Measures other tiles for the kernels that take most of a run, and keeps the best in the cache, where uir-run "    \
-    "and uir-pack --tune find them. No result changes by a bit."
+    "Measures tile sizes for the kernels that take most of a run, and stores the best in the cache, where uir-run "    \
+    "and uir-pack --tune find them. No bit of a result changes."
 #define PROGRAM_EXITS                                                                                                  \
-    "Exit codes: 0 tuned, 2 usage, 3 bad model or data file, 4 no native code runs it, 5 compiler or machine failed, " \
-    "130 and 143 interrupted."
+    "Exit codes: 0 tuned, 2 usage, 3 bad model or data file, 4 no native code for the model, 5 compiler or machine "   \
+    "failed, 130 and 143 interrupted."
 #define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
 #define PROGRAM_OPTIONS     "../tune/options.def"
 #elif defined(PROGRAM_UIR_OPT)
@@ -30,10 +30,10 @@
 #if defined(PROGRAM_UIR_RUN_PACKAGE)
 #define PROGRAM         "uir-run-package"
 #define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
-#define PROGRAM_PURPOSE "uir-run on the runtime alone: runs a package and shows its outputs."
+#define PROGRAM_PURPOSE "Runs a package on the runtime, without a compiler, and shows its outputs."
 #define PROGRAM_VALUE_FILES ".npy .pb .raw"
 #define PROGRAM_ALSO_SECONDS ""
-#define PROGRAM_LACKS_COMPILER "it is the runtime alone, without the compiler and what reads pictures"
+#define PROGRAM_LACKS_COMPILER "it has neither the compiler nor the picture decoders"
 #else
 #define PROGRAM       "uir-run"
 #define PROGRAM_USAGE "uir-run MODEL.onnx|PACKAGE.uir [OPTION...]"
@@ -42,7 +42,7 @@
     "are "                                                                                                             \
     "seeded random."
 #define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
-#define PROGRAM_ALSO_SECONDS "; with --reduce: how long to search (default 300)"
+#define PROGRAM_ALSO_SECONDS "; with --reduce: time to search (default 300)"
 #endif
 #define PROGRAM_EXITS                                                                                                  \
     "Exit codes: 0 ran (and agreed), 1 outputs differ, 2 usage, 3 bad model or data file, 4 unsupported, 5 device or " \

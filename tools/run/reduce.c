@@ -196,7 +196,7 @@ static uir_status find_fault(search *s, const run_case *c, uir_tolerance *tolera
     s->wanted = try_parts(s, s->kept);
     if (*s->cancel) return UIR_STATUS_CANCELLED;
     if (s->wanted.end == TRIAL_NOT_RUN) {
-        complain(NULL, "--reduce: the model could not be run in a process of its own");
+        complain(NULL, "--reduce: the model could not be run in a separate process");
         return UIR_STATUS_DEVICE_FAILED;
     }
     if (s->wanted.end == TRIAL_FINE) return UIR_STATUS_OK;
@@ -298,14 +298,13 @@ static void print_finding(const search *s, const finding *f) {
     size_t nodes = count(s, s->kept), told = 0;
     printf("reduce: the model %s\n", printable(describe_end(&s->wanted, text, sizeof text), shown, sizeof shown));
     if (f->by_interpreter)
-        printf(
-            "reduce: the interpreter's results differ as well: it is not a kernel but what an op means, or the data;\n"
-            "        %zu of %zu nodes lead to this output\n",
-            nodes, s->node_count);
+        printf("reduce: the interpreter's results differ as well: the cause is the meaning of an op, or the data;\n"
+               "        %zu of %zu nodes lead to this output\n",
+               nodes, s->node_count);
     else
-        printf("reduce: %zu of %zu nodes show it, %s, after %zu tries in %.0f s%s\n", nodes, s->node_count,
+        printf("reduce: %zu of %zu nodes show the fault, %s, after %zu tries in %.0f s%s\n", nodes, s->node_count,
                s->fixed ? "at the data's sizes" : "with symbolic dims", s->tries, seconds_of(s),
-               s->out_of_time ? "; the time was up, fewer may do (--seconds S)" : "");
+               s->out_of_time ? "; out of time, fewer may show it (--seconds S)" : "");
     for (size_t i = 0; i < s->node_count; i++) {
         uir_extractor_node part = query_part(s->parts, i);
         if (!s->kept[i] || told++ >= SHOWN_NODES) continue;
@@ -314,7 +313,8 @@ static void print_finding(const search *s, const finding *f) {
     }
     if (told > SHOWN_NODES) printf("  ... and %zu more\n", told - SHOWN_NODES);
     if (!f->by_interpreter)
-        printf("reduce: they: %s\n", printable(describe_end(f->result, text, sizeof text), shown, sizeof shown));
+        printf("reduce: the reduced model %s\n",
+               printable(describe_end(f->result, text, sizeof text), shown, sizeof shown));
     if (f->check->end == TRIAL_DIFFERS)
         printf("reduce: by --check=all: %s\n", printable(f->check->text, shown, sizeof shown));
     printf("reduce: wrote %s", printable(f->out, shown, sizeof shown));
@@ -364,9 +364,10 @@ static uir_status tell(const search *s, const finding *f) {
     if (f)
         print_finding(s, f);
     else if (differs)
-        printf("reduce: the model %s\nreduce: nothing to reduce: it is near enough to the interpreter, and that to the "
-               "data; only together they are too far\n",
-               text);
+        printf(
+            "reduce: the model %s\nreduce: nothing to reduce: device and interpreter agree, and interpreter and data; "
+            "only the two differences together exceed the tolerance\n",
+            text);
     else
         puts("reduce: nothing to reduce: the model runs, and agrees with the interpreter");
     return UIR_STATUS_OK;
@@ -408,7 +409,8 @@ static uir_status keep_result(search *s, bool by_interpreter) {
     status = tell(s, &f);
     if (status != UIR_STATUS_OK) return status;
     if (!by_interpreter && !trial_same(&result, &s->wanted))
-        complain("it does not do so each time", "--reduce: the reduced model did not show it when it was run again");
+        complain("run --reduce again: the fault does not occur in every run",
+                 "--reduce: the reduced model did not show the fault in another run");
     return by_interpreter ? UIR_STATUS_DIFFERENT : status_of(&s->wanted);
 }
 
@@ -452,7 +454,7 @@ static uir_status make_scratch(search *s) {
     if ((size_t)snprintf(s->scratch, sizeof s->scratch, "%s/uir-reduce-XXXXXX", folder) >= sizeof s->scratch ||
         !mkdtemp(s->scratch)) {
         s->scratch[0] = 0;
-        complain("TMPDIR names another place", "--reduce: cannot make a folder in '%s': %s", folder, strerror(errno));
+        complain("set TMPDIR to another folder", "--reduce: cannot make a folder in '%s': %s", folder, strerror(errno));
         return UIR_STATUS_IO_FAILED;
     }
     snprintf(s->model, sizeof s->model, "%s/part.onnx", s->scratch);

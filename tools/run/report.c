@@ -266,8 +266,7 @@ void report_layouts(const uir_model *model) {
     char text[400];
     if (!info.laid_out_count && !info.conversion_count && !info.winograd_count) return;
     snprintf(text, sizeof text,
-             "layouts: %u values have their channels innermost, %u conversions to or from that; %u convolutions by "
-             "Winograd's formula",
+             "layouts: %u values channels-last, %u layout conversions; %u convolutions by Winograd's formula",
              info.laid_out_count, info.conversion_count, info.winograd_count);
     fputs("  ", stdout);
     print_wrapped(stdout, text, 2, 4, terminal_width(STDOUT_FILENO));

@@ -142,7 +142,7 @@ static uir_status read_index(const char *folder, cJSON **out_root) {
     *out_root = NULL;
     snprintf(path, sizeof path, "%s/%s", folder, index_name);
     FILE *file = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
-    if (!file) return not_saved(folder, "it has no index.json that can be read");
+    if (!file) return not_saved(folder, "index.json cannot be read");
     size_t size = s.st_size > 0 && s.st_size < MAX_INDEX_BYTES ? (size_t)s.st_size : 0;
     char *text = malloc(size + 1);
     if (text && size && fread(text, 1, size, file) == size) *out_root = cJSON_ParseWithLength(text, size);
@@ -150,7 +150,7 @@ static uir_status read_index(const char *folder, cJSON **out_root) {
     free(text);
     return cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(*out_root, "values"))
                ? UIR_STATUS_OK
-               : not_saved(folder, "its index.json is not one of a saved run");
+               : not_saved(folder, "index.json is not that of a saved run");
 }
 
 static const char *text_of(const cJSON *entry, const char *key) {
@@ -195,7 +195,7 @@ static uir_status compare_one(uir_context *context, uir_session *session, const 
     char path[MAX_PATH_LENGTH];
     uir_value *value, *saved = NULL;
     if (!*file || *file == '.' || strchr(file, '/') || strlen(file) > 128)
-        return not_saved(c->folder, "its index.json names a file that --save would not write");
+        return not_saved(c->folder, "index.json names a file that --save does not write");
     snprintf(path, sizeof path, "%s/%s", c->folder, file);
     uir_status status = uir_session_get_output(session, output, &value);
     if (status == UIR_STATUS_OK) status = uir_value_load_file(context, path, NULL, uir_value_get_kind(value), &saved);
@@ -240,7 +240,7 @@ uir_status saved_compare(uir_context *context, uir_model *model, uir_session *se
         status = compare_all(context, model, session, cJSON_GetObjectItemCaseSensitive(root, "values"), out_comparison);
     cJSON_Delete(root);
     if (status == UIR_STATUS_OK && !out_comparison->compared)
-        status = not_saved(folder, "it has none of this run's outputs");
+        status = not_saved(folder, "the folder has no output of this run");
     return status;
 }
 
@@ -254,14 +254,14 @@ void saved_report(const uir_model *model, const saved_comparison *c, bool quiet)
         char folder[200];
         if (quiet) return;
         printf("  compared with %s: %zu values agree", printable(c->folder, folder, sizeof folder), c->compared);
-        if (c->missing) printf(", %zu are not there (--keep adds values)", c->missing);
+        if (c->missing) printf(", %zu are missing (--keep adds values)", c->missing);
         printf("; %s\n", text);
         return;
     }
     uir_output_maker maker = maker_of(model, c->output);
     char hint[120];
     snprintf(hint, sizeof hint, "%zu of %zu values differ%s", c->differing, c->compared,
-             c->compared > 1 || c->missing ? "" : "; --keep all in both runs narrows it down");
+             c->compared > 1 || c->missing ? "" : "; give --keep all in both runs to narrow it down");
     complain(hint, "first difference from '%s': node '%s' (%s), value '%s': %s", c->folder, maker.node, maker.op,
              uir_model_get_output_name(model, c->output), text);
 }

@@ -235,7 +235,7 @@ uir_status steady_measure_sessions(uir_model *model, const run_options *options,
     for (size_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
         lanes[i].started = pthread_create(&lanes[i].thread, NULL, run_lane, &lanes[i]) == 0;
         if (lanes[i].started) continue;
-        complain("take fewer", "--sessions: the system starts no more than %zu threads", i);
+        complain("give fewer sessions", "--sessions: the system cannot start more than %zu threads", i);
         lanes[i].status = UIR_STATUS_DEVICE_FAILED;
         leave_out(&g);
     }

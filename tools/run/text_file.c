@@ -21,9 +21,9 @@ uir_status text_file_read(const char *option, const char *path, char **out_text)
     bool good = text && !ferror(file) && size < room;
     if (!good)
         complain(NULL, "%s '%s': cannot read it: %s", option, path,
-                 text && size == room ? "it is too large" : strerror(errno));
+                 text && size == room ? "the file is too large" : strerror(errno));
     else if (memchr(text, 0, size))
-        complain(NULL, "%s '%s': this is no text", option, path);
+        complain(NULL, "%s '%s': the file is not a text", option, path);
     bool is_text = good && !memchr(text, 0, size);
     if (file) fclose(file);
     if (is_text) {

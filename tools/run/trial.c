@@ -202,7 +202,7 @@ trial_result trial_run(const trial *t, const char *model, const char *data) {
     if (WIFSIGNALED(state)) {
         result.end = TRIAL_CRASHES;
         result.code = WTERMSIG(state);
-        snprintf(result.text, sizeof result.text, "it is ended by signal %d (%s)", result.code, strsignal(result.code));
+        snprintf(result.text, sizeof result.text, "ended by signal %d (%s)", result.code, strsignal(result.code));
     } else if (WEXITSTATUS(state) != 0) {
         result.code = WEXITSTATUS(state);
         result.end = result.code == uir_status_exit_code(UIR_STATUS_DIFFERENT) ? TRIAL_DIFFERS : TRIAL_FAILS;

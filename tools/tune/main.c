@@ -71,7 +71,7 @@ static void show(void *user, const uir_tune_line *line) {
         printf(" to %9s, %.2f times as fast", units_time(line->after_ms, after, sizeof after),
                line->before_ms / line->after_ms);
     else
-        printf(", stays as it is");
+        printf(", unchanged");
     printf(" (%llu tiles measured)\n", (unsigned long long)line->tried);
 }
 

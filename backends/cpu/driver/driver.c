@@ -116,7 +116,7 @@ static uir_status explain_no_file(uir_diagnostics *diagnostics) {
     int error = errno;
     const char *hint = error == EMFILE || error == ENFILE
                            ? "each model with native code keeps a file open: raise the limit (ulimit -n)"
-                           : "does the system forbid files in memory that hold code (vm.memfd_noexec)?";
+                           : "check whether the system forbids files in memory that hold code (vm.memfd_noexec)";
     return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, hint,
                           "no file in memory can be made for native code: %s", strerror(error));
 }
@@ -125,10 +125,9 @@ static uir_status explain_no_file(uir_diagnostics *diagnostics) {
 static uir_status explain_not_loaded(const char *problem, uir_diagnostics *diagnostics) {
     if (access(open_files, X_OK) != 0)
         return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "mount /proc",
-                              "native code cannot be loaded: it is reached through %s, which is not there", open_files);
+                              "native code cannot be loaded: it is reached through %s, which is missing", open_files);
     return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                          "a statically linked program may have no dynamic linker, and a system may forbid code that "
-                          "lies in no file",
+                          "link the program dynamically, and check whether the system forbids code outside files",
                           "native code cannot be loaded: %s",
                           problem ? problem : "the dynamic linker does not say why");
 }
@@ -170,7 +169,7 @@ static uir_status load_file(uir_driver_module *module, const char *mark, uir_dia
         UIR_TRY(take_other_number(module, diagnostics));
     }
     return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                     "native code cannot be loaded: the dynamic linker gives back other objects for it");
+                     "native code cannot be loaded: the dynamic linker returns other objects for it");
 }
 
 static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
@@ -178,14 +177,14 @@ static uir_status open_object(uir_driver_module *module, const uir_driver_image 
     char mark[UIR_CPU_MARK_SIZE];
     if (!find_mark(image, mark))
         return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "pack the model again",
-                              "native code cannot be loaded: it does not name the sources that it is made of");
+                              "native code cannot be loaded: it does not name its sources");
     module->descriptor = memfd_create("uir-kernels", MFD_CLOEXEC);
     if (module->descriptor < 0 || fstat(module->descriptor, &about) != 0) return explain_no_file(diagnostics);
     module->device = about.st_dev;
     module->inode = about.st_ino;
     if (!uir_file_write_all(module->descriptor, image->bytes, image->size))
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                         "native code cannot be loaded: there is no room for its %zu bytes in memory: %s", image->size,
+                         "native code cannot be loaded: its %zu bytes cannot be stored in memory: %s", image->size,
                          strerror(errno));
     return load_file(module, mark, diagnostics);
 }

@@ -261,7 +261,7 @@ static uir_status write_mark(builder *b, const char *folder, file_name *names) {
 
 static uir_status refuse_edited(builder *b, const char *folder, const char *name) {
     return uir_error_hint(b->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                          "another folder keeps it; --force writes over it",
+                          "choose another folder to keep it, or overwrite it with --force",
                           "%s/%s was edited, or written by something else", folder, name);
 }
 
@@ -297,8 +297,7 @@ static uir_status check_mark(builder *b, const char *folder, const uir_igraph *c
     UIR_TRY(place_mark(b, folder, path, sizeof path));
     if (access(folder, F_OK) == 0 && access(path, F_OK) != 0)
         return uir_error_hint(b->diagnostics, UIR_STATUS_NOT_FOUND, NULL, hint,
-                              "%s holds no " MARK_NAME ": it is no folder of .c files that kernels were written to",
-                              folder);
+                              "%s holds no " MARK_NAME ": it is not a folder of kernel sources", folder);
     UIR_TRY(uir_cpu_read_file(b->allocator, path, b->diagnostics, &found, &size));
     uir_text_init(&mark, b->allocator);
     uir_status status = print_mark(b, igraphs, count, &mark);
@@ -478,7 +477,7 @@ static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *ob
     snprintf(path, sizeof path, "%s/%s", b->folder, OBJECT_NAME);
     if (access(path, R_OK) != 0)
         return uir_error(b->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                         "the C compiler '%s' says that it succeeded and wrote nothing", commands[0].argv[0]);
+                         "the C compiler '%s' reported success but wrote nothing", commands[0].argv[0]);
     return uir_cpu_read_file(b->allocator, path, b->diagnostics, &object->bytes, &object->size);
 }
 

@@ -223,7 +223,7 @@ uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile
                                dlerror());
         else if (!dlsym(module->handle, mark))
             status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                               "compiled kernels cannot be loaded: another object is known as %s", output);
+                               "compiled kernels cannot be loaded: another object is loaded as %s", output);
     }
     uir_cpu_remove_folder(folder);
     if (status != UIR_STATUS_OK) {

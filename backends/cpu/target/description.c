@@ -197,7 +197,7 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
         char known[128] = "";
         for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++)
             snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", v ? ", " : "", variants[v].name);
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no CPU variant is called '%s'; there are %s",
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown CPU variant '%s'; use one of %s",
                          name ? name : "", known);
     }
     *out = (uir_cpu_device){.device = from_template(&variants[chosen]),

@@ -449,8 +449,8 @@ uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_tex
     for (uint32_t i = 0; i < igraph->pointers.count; i++)
         if (igraph->pointers.data[i].layout.swizzle.bits)
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                             "kernel @%s: %%%s is swizzled; a cpu's memory has no banks that would want it",
-                             igraph->name, igraph->pointers.data[i].name);
+                             "kernel @%s: %%%s is swizzled; a cpu's memory has no banks", igraph->name,
+                             igraph->pointers.data[i].name);
     emitter e = {.c = {.igraph = igraph, .text = text}, .diagnostics = diagnostics};
     uir_arena_init(&e.c.arena, &igraph->allocator);
     uir_status status = emit_kernel(&e, index);

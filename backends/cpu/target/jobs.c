@@ -153,12 +153,13 @@ static void end_all(child *children, uint32_t count) {
 static uir_status judge(const uir_cpu_jobs *jobs, const child *c, int state, uir_diagnostics *diagnostics) {
     uir_location said = {.quote = c->messages};
     char text[120];
-    snprintf(text, sizeof text, "the limit on memory left it %llu bytes", (unsigned long long)jobs->memory);
+    snprintf(text, sizeof text, "raise the limit on memory, which left it %llu bytes",
+             (unsigned long long)jobs->memory);
     const char *hint = jobs->memory != UIR_NO_LIMIT ? text : NULL;
-    const char *end = c->messages[0] ? "" : "; it said nothing";
+    const char *end = c->messages[0] ? "" : "; it printed nothing";
     if (state != -1 && WIFEXITED(state) && WEXITSTATUS(state) == 0) {
         if (c->messages[0])
-            uir_warning(diagnostics, &said, "the C compiler '%s' warns of %s", c->job->argv[0], c->job->about);
+            uir_warning(diagnostics, &said, "the C compiler '%s' warns about %s", c->job->argv[0], c->job->about);
         return UIR_STATUS_OK;
     }
     if (state != -1 && WIFSIGNALED(state))
@@ -231,11 +232,10 @@ static uir_status check_times(uir_cpu_jobs *jobs, child *children, uint32_t slot
         any = c;
         if (jobs->timeout_ms == UIR_NO_LIMIT || c->ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) <= jobs->timeout_ms)
             continue;
-        snprintf(hint, sizeof hint, "--limit-%s, or uir_limits.%s, raises the limit", row->option, row->field);
-        return uir_error_hint(
-            diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, hint,
-            "the C compiler '%s' took more than the %llu ms of processor time that it may take for %s", c->job->argv[0],
-            (unsigned long long)jobs->timeout_ms, c->job->about);
+        snprintf(hint, sizeof hint, "raise the limit with --limit-%s or uir_limits.%s", row->option, row->field);
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, hint,
+                              "the C compiler '%s' exceeded its limit of %llu ms of processor time for %s",
+                              c->job->argv[0], (unsigned long long)jobs->timeout_ms, c->job->about);
     }
     if (!any || jobs->looked - jobs->busy < jobs->idle_ms) return UIR_STATUS_OK;
     return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
@@ -255,7 +255,8 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
     if (o->compile.cancel && __atomic_load_n(o->compile.cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
     UIR_TRY(check_times(jobs, children, slots, diagnostics));
     if (poll(heard, slots, closing ? 1 : 20) < 0 && errno != EINTR)
-        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "the compilers' words: %s", strerror(errno));
+        return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "cannot read the compilers' output: %s",
+                         strerror(errno));
     for (uint32_t i = 0; i < slots; i++) {
         int state;
         if (!children[i].id) continue;

@@ -87,8 +87,9 @@ uir_status uir_cpu_read_machine(uir_diagnostics *diagnostics, uir_cpu_machine *o
                 snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", v ? ", " : "",
                          uir_cpu_variant_name((uir_cpu_variant)v));
             return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                             "the environment variable " VARIABLE " is '%.100s', and '%.*s' is wrong there: it takes "
-                             "one of %s, and sizes of caches, each once, as in 'avx2,l1=32K,l2=256K,l3=8M'",
+                             "the environment variable " VARIABLE
+                             " is '%.100s', and '%.*s' is invalid: it must be one of %s, and sizes of caches, each "
+                             "once, as in 'avx2,l1=32K,l2=256K,l3=8M'",
                              text, length < 40 ? (int)length : 40, word, known);
         }
         word += length + !last;

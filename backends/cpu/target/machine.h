@@ -1,4 +1,4 @@
-/* The machine at hand. In: /sys and the environment variable UIR_CPU. Out: a variant and sizes of caches. Private to this folder. */
+/* The machine that this process runs on. In: /sys and the environment variable UIR_CPU. Out: a variant and sizes of caches. Private to this folder. */
 #ifndef UIR_BACKENDS_CPU_TARGET_MACHINE_H
 #define UIR_BACKENDS_CPU_TARGET_MACHINE_H
 

@@ -233,10 +233,10 @@ static void emit_launch(emitter *e, const char *symbol, uint32_t index, const ch
 static uir_status check(const uir_igraph *g, uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; i < g->instructions.count; i++)
         if (!find_snippet(&g->instructions.data[i]))
-            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                             "kernel @%s: the machine has no instruction for %s; they are the rows of snippets[] in "
-                             "the emitter's emit.c",
-                             g->name, uir_iop_get_row(g->instructions.data[i].code)->name);
+            return uir_error(
+                diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                "kernel @%s: the machine has no instruction for %s; add a row to snippets[] in the emitter's emit.c",
+                g->name, uir_iop_get_row(g->instructions.data[i].code)->name);
     return UIR_STATUS_OK;
 }
 

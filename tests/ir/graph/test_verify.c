@@ -97,7 +97,7 @@ static void a_body_belongs_to_one_node(void **state) {
     expect_rejected(&p, "a graph is used twice");
     attributes[1].value.graph = kept;
     uir_graph_get(p.module, kept)->parent = attributes[0].value.graph;
-    expect_rejected(&p, "another graph as the one around it");
+    expect_rejected(&p, "another graph as its parent");
     close_text(&p);
 }
 
@@ -107,12 +107,12 @@ static void values_know_their_maker(void **state) {
     open_text(&p, sound);
     uir_value_info *value = uir_value_info_get(p.module, first_output(&p, UIR_OP_SLICE));
     value->output_index = 1;
-    expect_rejected(&p, "names another node as its maker");
+    expect_rejected(&p, "records another node as its producer");
     value->output_index = 0;
     expect_sound(&p);
     uir_node_id kept = value->producer;
     value->producer = find_node(&p, UIR_OP_NEG);
-    expect_rejected(&p, "names another node as its maker");
+    expect_rejected(&p, "records another node as its producer");
     value->producer = kept;
     expect_sound(&p);
     close_text(&p);
@@ -125,11 +125,11 @@ static void a_value_is_made_once(void **state) {
     uir_graph_info *graph = uir_graph_get(p.module, p.module->main);
     uir_value_id kept = graph->inputs.data[1];
     graph->inputs.data[1] = graph->inputs.data[0];
-    expect_rejected(&p, "is made twice");
+    expect_rejected(&p, "is defined twice");
     graph->inputs.data[1] = kept;
     uir_node_id node = graph->nodes.data[1];
     graph->nodes.data[1] = graph->nodes.data[0];
-    expect_rejected(&p, "is made twice");
+    expect_rejected(&p, "is defined twice");
     graph->nodes.data[1] = node;
     expect_sound(&p);
     close_text(&p);

@@ -207,7 +207,7 @@ static const rejection parse_rejections[] = {
      "'frob'"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = add(X[vi, "
                 "vj])\n      }\n"),
-     "takes 2 arguments"},
+     "expects 2 arguments"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = add(X[vi, vj], "
                 "i64(1))\n      }\n"),
      "cast one of them"},
@@ -215,7 +215,7 @@ static const rejection parse_rejections[] = {
          "      ScheduleBlock(B) {\n        vi, vi = axis.bind(i, j) : M, N\n        Y[vi, vi] = X[vi, vi]\n      }\n"),
      "two iteration variables"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n      }\n"), "does nothing"},
-    {COPY_BLOCK("      serial for (i, 0, N) {\n      }\n"), "a loop around this one"},
+    {COPY_BLOCK("      serial for (i, 0, N) {\n      }\n"), "an enclosing loop is also named"},
     {HEAD "  tensor L : f32 [M, N]:(1, 2):(1) temp near\n}\n", "expected"},
     {HEAD "  tensor L : f32 [M, N]:(M, (4, 2)):(4, 1) temp near\n}\n", "its sizes and strides differ in number"},
     {HEAD "  tensor L : f32 [M, N] out 1 constant\n}\n", "expected"},
@@ -224,21 +224,21 @@ static const rejection parse_rejections[] = {
      "axes are numbered from 1"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        as such\n        Y[vi, vj] "
                 "= X[vi, vj]\n      }\n"),
-     "a block is used as a contraction"},
-    {PRODUCT(" is rows", " is n", " is k", CONTRACTION), "its batch, m, n or k"},
+     "expected a use of a block: contraction"},
+    {PRODUCT(" is rows", " is n", " is k", CONTRACTION), "expected the class of a contraction's axis"},
     {HEAD "  monoid bad (a : f32) {\n    identity i64(0)\n", "the state is f32"},
-    {HEAD "  monoid bad (a : f32) {\n    identity f32(0)\n    update (x : f32) X[0, 0]\n", "no tensors"},
+    {HEAD "  monoid bad (a : f32) {\n    identity f32(0)\n    update (x : f32) X[0, 0]\n", "not tensors"},
 };
 
 static const rejection verify_rejections[] = {
-    {PRODUCT(" is n", " is n", " is k", CONTRACTION), "vi is n, and the first factor depends on it"},
-    {PRODUCT(" is m", " is m", " is k", CONTRACTION), "vj is m, and the second factor depends on it"},
-    {PRODUCT(" is m", " is n", " is batch", CONTRACTION), "vk is batch, and summed over"},
-    {PRODUCT(" is k", " is n", " is k", CONTRACTION), "vi is k, and not summed over"},
-    {PRODUCT(" is m", " is n", " is k", ""), "said to be of a contraction, and it is none"},
+    {PRODUCT(" is n", " is n", " is k", CONTRACTION), "vi is n, but operand A depends on it"},
+    {PRODUCT(" is m", " is m", " is k", CONTRACTION), "vj is m, but operand B depends on it"},
+    {PRODUCT(" is m", " is n", " is batch", CONTRACTION), "vk is batch, but a reduction axis"},
+    {PRODUCT(" is k", " is n", " is k", CONTRACTION), "vi is k, but not a reduction axis"},
+    {PRODUCT(" is m", " is n", " is k", ""), "classes of a contraction, but the block is not a contraction"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, reduce N\n        as fma\n        "
                 "update sum (S[vi]) with (X[vi, vj])\n      }\n"),
-     "used as fma, and sums no products of floats"},
+     "declared `as fma`, but does not sum products of floats"},
     {COPY_BLOCK("      ScheduleBlock(B) {\n        vi, vj = axis.bind(i, j) : M, N\n        Y[vi, vj] = X[vi, vj + "
                 "1]\n      }\n"),
      "not proved to be below N"},

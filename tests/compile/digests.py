@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Whether a change of the compiler changes what it makes: digests of the texts of stages and of packages, by two builds.
+
+    digests.py OTHER [NAME...] [--devices cpu:generic,cpu:avx2,...] [--stages fusion,schedule,igraph,emit] [--jobs 2]
+               [--models DIR] [--bin DIR] [--keep DIR]
+
+In: OTHER, a build's folder or the folder of its programs; the models of $UIR_MODELS_BUILT whose names hold a NAME (default: all);
+uir-opt and uir-pack of both builds. Out: a line for each text or package that differs, with the first line that does; --keep
+saves both texts there. Then `N equal, M differ`; what neither build makes counts as equal when both say the same. Exit 1 where
+something differs.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DEVICES = "cpu:generic,cpu:avx2,cpu:avx512,cpu:avx512vnni,cpu:aarch64,vm,ascend,ascend:910A,cuda,opencl,cambricon,null"
+STAGES = "fusion,schedule,igraph,emit"
+LIMIT_S = 600
+
+
+def programs_of(folder):
+    for place in (os.path.join(folder, "bin"), folder):
+        if os.path.exists(os.path.join(place, "uir-opt")):
+            return place
+    raise SystemExit(f"digests.py: there is no uir-opt in {folder}; name the folder of a build")
+
+
+def make_text(programs, model, device, stage):
+    """The text of a stage, or the message that takes its place. Kernels that only a described machine has are printed by the
+    emitter of the null device."""
+    name, _, variant = device.partition(":")
+    environment = dict(os.environ)
+    command = [os.path.join(programs, "uir-opt"), model, "--after", stage, "--device", device]
+    if name == "cpu":
+        environment["UIR_CPU"] = variant
+        command[-1] = "cpu"
+    elif stage == "emit":
+        command += ["--emitter", "null"]
+    done = subprocess.run(command, capture_output=True, env=environment, timeout=LIMIT_S)
+    return done.stdout if done.returncode == 0 else b"exit %d" % done.returncode
+
+
+def make_package(programs, model, device, _):
+    with tempfile.TemporaryDirectory(prefix="uir-digests-") as folder:
+        path = os.path.join(folder, "model.uir")
+        done = subprocess.run([os.path.join(programs, "uir-pack"), model, "-o", path, "--device", device, "--no-native", "--quiet"],
+                              capture_output=True, timeout=LIMIT_S)
+        if done.returncode:
+            return b"exit %d" % done.returncode
+        with open(path, "rb") as f:
+            return f.read()
+
+
+def first_difference(a, b):
+    lines = a.split(b"\n"), b.split(b"\n")
+    for number, (x, y) in enumerate(zip(*lines), 1):
+        if x != y:
+            return f"line {number}: {x[:100]!r} and {y[:100]!r}"
+    return f"{len(lines[0])} and {len(lines[1])} lines"
+
+
+def compare(arguments, name, model, device, what, make):
+    texts = [make(programs, model, device, what) for programs in arguments.both]
+    if hashlib.sha256(texts[0]).digest() == hashlib.sha256(texts[1]).digest():
+        return None
+    if arguments.keep:
+        for which, text in zip(("now", "before"), texts):
+            path = os.path.join(arguments.keep, "-".join((name, device.replace(":", "_"), what, which)))
+            with open(path, "wb") as f:
+                f.write(text)
+    return f"{name} {device} {what}: {first_difference(*texts)}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("other", metavar="OTHER")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--devices", default=DEVICES)
+    parser.add_argument("--stages", default=STAGES)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models")))
+    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
+    parser.add_argument("--keep", metavar="DIR")
+    arguments = parser.parse_args()
+    arguments.both = [arguments.bin, programs_of(arguments.other)]
+    if arguments.keep:
+        os.makedirs(arguments.keep, exist_ok=True)
+    models = [(name, os.path.join(arguments.models, name, "model.onnx")) for name in sorted(os.listdir(arguments.models))
+              if not arguments.names or any(word in name for word in arguments.names)]
+    work = [(name, model, device, stage, make_text) for name, model in models for device in arguments.devices.split(",")
+            for stage in arguments.stages.split(",")]
+    work += [(name, model, device, "package", make_package) for name, model in models for device in ("cpu", "vm")]
+    differ = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for said in pool.map(lambda row: compare(arguments, *row), work):
+            if said:
+                differ += 1
+                print(said, flush=True)
+    print(f"{len(work) - differ} equal, {differ} differ")
+    return 1 if differ or not work else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
