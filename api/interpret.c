@@ -2,7 +2,7 @@
 #include "api/compiled.h"
 #include "api/facts_onnx.h"
 #include "compile/launch.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 #include "planner/planner.h"
 
 #include <stdio.h>

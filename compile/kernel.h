@@ -5,7 +5,7 @@
 #ifndef UIR_COMPILE_KERNEL_H
 #define UIR_COMPILE_KERNEL_H
 
-#include "ir/igraph.h"
+#include "ir/kernel/igraph.h"
 
 /* The descriptions that kernel texts may name after `on`. */
 typedef struct uir_compile_devices uir_compile_devices;

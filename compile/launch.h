@@ -8,7 +8,7 @@
 
 #include "compile/kernel.h"
 #include "compile/compile.h"
-#include "ir/igraph_estimate.h"
+#include "ir/kernel/igraph_estimate.h"
 
 typedef struct uir_launcher uir_launcher;
 /* `cancel` may be NULL; `threads` for what can use them. The kernels must outlive the launcher. */

@@ -60,14 +60,14 @@ static void describe_row(const uir_legal_row *r, uir_text *text) {
     uir_text_append_format(text, ", %s %x %x %x %x %x %x %d %x", r->iop, r->dtypes, r->dtypes_other, r->dtypes_right,
                            r->spaces_result, r->spaces_operand, r->unit_kinds, (int)r->pipe, r->constraints);
 #define UIR_LEGAL_NUMBER(word, type, member, least, most) APPEND_##type(r->member)
-#include "ir/device.def"
+#include "ir/machine/device.def"
 }
 
 static void describe_space(const uir_space *s, uir_text *text) {
     uir_text_append_format(text, ", space %x %d %d %x %d", s->roles, (int)s->scope, s->is_cache, s->unit_kinds,
                            (int)s->blocks);
 #define UIR_SPACE_NUMBER(word, type, member, least, most) APPEND_##type(s->member)
-#include "ir/device.def"
+#include "ir/machine/device.def"
 }
 
 /* What its tactics ask of a device. */
@@ -75,7 +75,7 @@ static void describe_device(const uir_device *d, uir_text *text) {
     uir_text_append_format(text, "device %s %s, %u pipes, barrier %d,", d->name, d->chip, d->pipe_count,
                            d->has_device_barrier);
 #define UIR_DEVICE_NUMBER(word, type, member, least, most) APPEND_##type(d->member)
-#include "ir/device.def"
+#include "ir/machine/device.def"
     uir_text_append_string(text, ", caches");
     for (size_t i = 0; i < sizeof d->cache_bytes / sizeof *d->cache_bytes; i++) APPEND_BYTES(d->cache_bytes[i])
     for (uint32_t i = 0; i < d->space_count; i++) describe_space(&d->spaces[i], text);

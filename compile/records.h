@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "cache/digest.h"
-#include "ir/device.h"
+#include "ir/machine/device.h"
 #include "lower/parameters.h"
 
 enum { UIR_RECORDS_VERSION = 1, UIR_RECORDS_MAX = 1 << 16 };

@@ -1,6 +1,6 @@
 #include "compile/slack.h"
 
-#include "ir/igraph_slack.h"
+#include "ir/kernel/igraph_slack.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Caches that grow in place: which inputs and outputs of a model may be given slack (ir/igraph_slack.h).
+/* Caches that grow in place: which inputs and outputs of a model may be given slack (ir/kernel/igraph_slack.h).
  *
  * An output that is an input with something appended along one axis (a decoder's `present` and its `past`) may lie
  * where that input lies, if both leave room behind each stretch of the axis. The pass finds these pairs, and lets every

@@ -8,7 +8,7 @@
  * put into it; from then on it is a stacked one (see lists.h) or a sequence, and never goes back. One that does nothing
  * but grow at its end, by an element an iteration, is not carried at all: the elements are what the loop stacks. */
 #include "decompose/lists.h"
-#include "decompose/rules_math.h"
+#include "decompose/math/rules_math.h"
 
 #include <string.h>
 

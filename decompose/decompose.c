@@ -1,6 +1,6 @@
 /* The walk: ONNX nodes in order, each handed to its rule, problems gathered. */
 #include "decompose/lists.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 
 typedef uir_status (*rule_function)(uir_rule_context *context);
 

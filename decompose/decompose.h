@@ -7,7 +7,7 @@
 #ifndef UIR_DECOMPOSE_DECOMPOSE_H
 #define UIR_DECOMPOSE_DECOMPOSE_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* Constants are shared with (retained from) the source module, whose storage must outlive the result: the result takes
  * over `release_storage`. */

@@ -1,7 +1,7 @@
 /* Small constants computed while the graph is built: what decides structure (axes, pads, sizes, conditions) is often
  * the result of a few nodes over constants. Each node is looked at once, as it is added, so there is no recursion. */
 #include "decompose/decomposer.h"
-#include "ir/constants.h"
+#include "ir/graph/constants.h"
 
 /* More elements than this decide no structure; the clean-up pass folds them later. */
 #define EVALUATION_LIMIT 4096

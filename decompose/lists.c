@@ -1,5 +1,5 @@
 #include "decompose/lists.h"
-#include "decompose/rules_math.h"
+#include "decompose/math/rules_math.h"
 
 #include <string.h>
 

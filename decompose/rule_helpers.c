@@ -1,6 +1,6 @@
 /* What rules ask of their node, of its operands and of the builder. */
 #include "decompose/decomposer.h"
-#include "ir/bounds.h"
+#include "ir/graph/bounds.h"
 #include <string.h>
 
 uir_value_id uir_rule_input(const uir_rule_context *context, uint32_t index) {

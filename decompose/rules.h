@@ -1,12 +1,12 @@
 /* What a decomposition rule sees.
  *
  * In: one ONNX node with its operands already mapped to the new module. Out: outputs mapped to values the rule built
- * with ir/build.h. A rule is `uir_status rule(uir_rule_context *context)`; rules.def binds it to its op. */
+ * with ir/graph/build.h. A rule is `uir_status rule(uir_rule_context *context)`; rules.def binds it to its op. */
 #ifndef UIR_DECOMPOSE_RULES_H
 #define UIR_DECOMPOSE_RULES_H
 
 #include "decompose/decompose.h"
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 typedef struct uir_rule_context {
     uir_builder builder;      /* of the new module and graph; sticky status */

@@ -9,7 +9,7 @@
 
 #include "base/intern.h"
 #include "base/text.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct uir_onnx_bytes {
     const uint8_t *data; /* NULL: none */

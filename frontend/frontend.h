@@ -20,7 +20,7 @@
 #ifndef UIR_FRONTEND_FRONTEND_H
 #define UIR_FRONTEND_FRONTEND_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* The range that is understood. An older opset will do where it means the same versions of the model's ops. */
 #define UIR_ONNX_MAX_OPSET      27

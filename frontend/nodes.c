@@ -1,6 +1,6 @@
 /* Graphs and nodes. */
 #include "frontend/import.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -451,7 +451,7 @@ static uir_status import_inputs(uir_importer *importer, uir_graph_id graph, cons
     return UIR_STATUS_OK;
 }
 
-/* What ZipMap gives, as an output is declared: it is the tensor of the maps' values (decompose/rules_ml_features.c). */
+/* What ZipMap gives, as an output is declared: it is the tensor of the maps' values (decompose/ml/rules_ml_features.c). */
 static bool is_list_of_maps(const UirOnnx__TypeProto *type) {
     if (!type || type->value_case != UIR_ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) return false;
     const UirOnnx__TypeProto *element = type->sequence_type->elem_type;

@@ -1,7 +1,7 @@
 /* Reading a graph: classes, makers, users, and the order that run-time dims impose. */
 #include "fusion/clusters.h"
 
-#include "ir/axes.h"
+#include "ir/graph/axes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What a cluster costs: bytes moved, at nominal sizes where the sizes are open. */
 #include "fusion/clusters.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Clusters become group nodes: bodies are built, and the graph's list is put in an order in which all is made before it
  * is used. */
 #include "fusion/clusters.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 
 #include <stdio.h>
 #include <string.h>

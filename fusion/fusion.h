@@ -1,7 +1,7 @@
 /* Fusion: nodes that one kernel computes become groups.
  *
  * In: a module of primitives that verifies, cleaned up. Out: the same module, in place, whose graphs hold `group` nodes
- * (ir/ops_primitive.def) with body graphs; every body that control flow has is treated alike. What no kernel computes
+ * (ir/graph/ops_primitive.def) with body graphs; every body that control flow has is treated alike. What no kernel computes
  * stays a node of its own: dims and what binds them, control flow, host ops, and reshapes between groups, which move
  * nothing. Results are the same to the bit when both are interpreted: a group's body holds the same primitives on the
  * same operands.
@@ -12,8 +12,8 @@
 #ifndef UIR_FUSION_FUSION_H
 #define UIR_FUSION_FUSION_H
 
-#include "ir/device.h"
-#include "ir/graph.h"
+#include "ir/machine/device.h"
+#include "ir/graph/graph.h"
 
 /* The rewrites in their order, and the clauses of the legality function (fusion.def says what each means). */
 typedef enum uir_fusion_rewrite {

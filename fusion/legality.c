@@ -1,7 +1,7 @@
 /* The one legality function: whether a candidate may be a group. It goes along the checks of fusion.def, each of which
  * belongs to a clause; what each kind of group holds is the contract with lowering (README.md). */
 #include "fusion/clusters.h"
-#include "ir/axes.h"
+#include "ir/graph/axes.h"
 
 #include <math.h>
 #include <string.h>

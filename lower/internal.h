@@ -1,12 +1,12 @@
 /* Inside lowering: building loop ASTs from a group's body, shared by build*.c and the contractions'.
  *
  * A builder walks the body's nodes. Coordinates: while a block is being made, coord[axis] is where along each axis of
- * ir/axes.h it works; operands are then read at these coordinates whatever their layout is. Movements that are no
+ * ir/graph/axes.h it works; operands are then read at these coordinates whatever their layout is. Movements that are no
  * output are not computed but looked through: a slice is its operand at other coordinates. */
 #ifndef UIR_LOWER_INTERNAL_H
 #define UIR_LOWER_INTERNAL_H
 
-#include "ir/axes.h"
+#include "ir/graph/axes.h"
 #include "lower/lower.h"
 
 #define UIR_LOWER_NONE UINT32_MAX

@@ -12,9 +12,9 @@
 #ifndef UIR_LOWER_LOWER_H
 #define UIR_LOWER_LOWER_H
 
-#include "ir/graph.h"
-#include "ir/igraph.h"
-#include "ir/loop.h"
+#include "ir/graph/graph.h"
+#include "ir/kernel/igraph.h"
+#include "ir/loop/loop.h"
 #include "lower/parameters.h"
 
 /* A scheduled function, and the steps that make it of the naive one (uir_schedule_replay); no text where they were
@@ -36,12 +36,12 @@ void uir_loop_list_deinit(uir_loop_list *list); /* destroys the functions */
 uir_status uir_loop_list_add(uir_loop_list *list, uir_loop_function *function, const uir_text *trace);
 
 /* The naive loop AST called `name` of a group: one nest per value that the group's body makes, a reduction with its
- * monoid, a concatenation by pieces. Tensors are declared over axes (ir/axes.h), an operand that is read in two ways is
+ * monoid, a concatenation by pieces. Tensors are declared over axes (ir/graph/axes.h), an operand that is read in two ways is
  * two tensors of one argument. Sets the node's `sizes` and `kernel`. */
 uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *name, const uir_allocator *allocator,
                            uir_diagnostics *diagnostics, uir_loop_function **out_function);
 
-/* The tactics that fit: contractions have their own (lower/contraction.h), all else aligns, tiles, inlines, reduces in
+/* The tactics that fit: contractions have their own (lower/tactics/products/contraction.h), all else aligns, tiles, inlines, reduces in
  * two steps, computes at and binds. Appends the variants, each a changed copy of the function. `choice` (may be NULL):
  * the tuning record that is given and the one that is chosen. INVALID_ARGUMENT, with a message, when that which
  * is given does not fit the function and the device. `steps` (may be NULL) gets what was done, in words: the traces of

@@ -1,7 +1,7 @@
 /* The text of a tuning record. */
 #include "lower/parameters.h"
 
-#include "ir/device.h"
+#include "ir/machine/device.h"
 
 const char *uir_stationary_name(uir_stationary stationary) {
     static const char *const names[] = {"sums", "left", "right"};

@@ -13,7 +13,7 @@
  *   }
  *
  * `every`: all tiles that are legal, not only those that promise most; no tile is named then. Of a product that goes
- * through several spaces (lower/stationary.h) a record says what is stationary and has one tile, and `depth` is the
+ * through several spaces (lower/tactics/products/stationary.h) a record says what is stationary and has one tile, and `depth` is the
  * tile's: `stationary left 2` keeps rows whole in depth in the first two spaces on the way. A tile is rows by
  * columns; rows alone where columns are not cut by sizes. When sizes and threads are known, that tile is taken whose
  * units take the least time. */
@@ -22,7 +22,7 @@
 
 #include "base/text.h"
 
-/* What of a product stays on the chip while the rest goes by (lower/stationary.h). */
+/* What of a product stays on the chip while the rest goes by (lower/tactics/products/stationary.h). */
 typedef enum uir_stationary { UIR_STATIONARY_SUMS, UIR_STATIONARY_LEFT, UIR_STATIONARY_RIGHT } uir_stationary;
 const char *uir_stationary_name(uir_stationary stationary); /* "sums", "left", "right" */
 

@@ -10,7 +10,7 @@
 #ifndef UIR_PACKAGE_PLAN_H
 #define UIR_PACKAGE_PLAN_H
 
-#include "base/dim.h"
+#include "base/dims/dim.h"
 #include "base/dtype.h"
 #include "base/fate.h"
 
@@ -53,7 +53,7 @@ typedef enum uir_plan_storage {
  * BIND    learns `symbols` from the elements of an integer tensor
  * DIMS    writes `values` into an integer tensor
  * CHECK   each element of an integer tensor, which text `target` calls it, is to be between `values`: the least ones,
- *         then what is too large; one, or each along the last axis its own. `other` 1: they are ends (base/demand.h)
+ *         then what is too large; one, or each along the last axis its own. `other` 1: they are ends (base/dims/demand.h)
  * LOOP    block `target`; inputs: trips or none, condition or none, carried
  * IF      block `target` when the input is true, else block `other` */
 #define UIR_PLAN_STEPS(UIR_PLAN_STEP)                                                                                  \
@@ -225,7 +225,7 @@ typedef struct uir_plan_phase {
     uint32_t first_same, same_count; /* conditions */
 } uir_plan_phase;
 
-/* What sizes must be to each other (ir/demands.h), asked when all of them are known and `block` is run: what a branch
+/* What sizes must be to each other (ir/graph/demands.h), asked when all of them are known and `block` is run: what a branch
  * that is not taken does need not make sense, nor a loop without iterations. `or_one`: left may be 1 as well. The texts
  * are what the message says: the node, its ONNX op, its primitive (empty where the rest says all), what each side is
  * and its dims. */

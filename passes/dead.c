@@ -3,7 +3,7 @@
  * A dim is needed when it occurs in an attribute or type of a node that stays; what binds it then stays too. A body's
  * nodes are needed as far as its outputs are. */
 #include "passes/tools.h"
-#include "ir/bounds.h"
+#include "ir/graph/bounds.h"
 
 typedef struct marking {
     uir_module *module;

@@ -8,7 +8,7 @@
  * Results without elements are constants whatever they are computed from: a loop that gives nothing has no work,
  * however often it turns. */
 #include "passes/tools.h"
-#include "ir/constants.h"
+#include "ir/graph/constants.h"
 
 #include <string.h>
 

@@ -8,9 +8,9 @@
 #include "passes/layouts.h"
 #include "passes/tools.h"
 
-#include "ir/axes.h"
-#include "ir/demands.h"
-#include "ir/device.h"
+#include "ir/graph/axes.h"
+#include "ir/graph/demands.h"
+#include "ir/machine/device.h"
 
 #include <string.h>
 

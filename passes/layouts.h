@@ -5,7 +5,7 @@
 #ifndef UIR_PASSES_LAYOUTS_H
 #define UIR_PASSES_LAYOUTS_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef enum uir_layout_rule {
 #define UIR_LAYOUT_RULE(constant, name, purpose) UIR_LAYOUT_##constant,

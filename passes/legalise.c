@@ -9,7 +9,7 @@
 #include "passes/legalise.h"
 #include "passes/tools.h"
 
-#include "ir/device.h"
+#include "ir/machine/device.h"
 
 enum { HALF = 128 };
 

@@ -1,7 +1,7 @@
 /* Common subexpressions: a node equal to an earlier visible one (same primitive, operands, attributes) is not computed
  * again; equal small constants become one. Random and effect nodes, and control flow, stay as they are. */
 #include "passes/tools.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 #include <string.h>
 
 #define SMALL_CONSTANT 1024 /* bytes; larger equal ones are rare and dear to compare */

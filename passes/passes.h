@@ -4,7 +4,7 @@
 #ifndef UIR_PASSES_PASSES_H
 #define UIR_PASSES_PASSES_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* The clean-up passes in their order (table in cleanup.def): fold constants, merge equal nodes, fold BatchNorm into
  * contractions, drop dead ones. */

@@ -9,7 +9,7 @@
 #include "passes/precision.h"
 #include "passes/tools.h"
 
-#include "ir/device.h"
+#include "ir/machine/device.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef UIR_PASSES_PRECISION_H
 #define UIR_PASSES_PRECISION_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef enum uir_precision {
 #define UIR_PRECISION(constant, ...) UIR_PRECISION_##constant,

@@ -1,6 +1,6 @@
 /* The table of clean-up passes and their shared tools. */
 #include "passes/tools.h"
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 #include "passes/passes.h"
 #include <string.h>
 

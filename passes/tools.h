@@ -5,7 +5,7 @@
 #ifndef UIR_PASSES_TOOLS_H
 #define UIR_PASSES_TOOLS_H
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 /* Values to be replaced by others, by handle. Chains are followed. */
 typedef struct uir_replacement {

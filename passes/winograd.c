@@ -17,7 +17,7 @@
 #include "passes/precision.h"
 #include "passes/tools.h"
 
-#include "ir/device.h"
+#include "ir/machine/device.h"
 
 enum {
     TAPS = 3,

@@ -1,5 +1,5 @@
 /* Demands on sizes that only a run's can break: to the plan, with what its message says. */
-#include "ir/demands.h"
+#include "ir/graph/demands.h"
 #include "planner/internal.h"
 
 #include <string.h>

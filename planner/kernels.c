@@ -3,7 +3,7 @@
 #include "planner/internal.h"
 
 #include "backends/vm/encode/encode.h"
-#include "ir/igraph_slack.h"
+#include "ir/kernel/igraph_slack.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The nodes of the model's file: which of them each step stands for, and what became of the others. */
-#include "ir/origins.h"
+#include "ir/graph/origins.h"
 #include "planner/internal.h"
 
 #include <string.h>

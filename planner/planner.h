@@ -7,8 +7,8 @@
 #ifndef UIR_PLANNER_PLANNER_H
 #define UIR_PLANNER_PLANNER_H
 
-#include "ir/graph.h"
-#include "ir/igraph.h"
+#include "ir/graph/graph.h"
+#include "ir/kernel/igraph.h"
 #include "package/package.h"
 
 /* What a group's attribute `kernel` names: its variants, in the order in which they are tried. All have the same dims.

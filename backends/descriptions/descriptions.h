@@ -4,7 +4,7 @@
 #ifndef UIR_BACKENDS_DESCRIPTIONS_H
 #define UIR_BACKENDS_DESCRIPTIONS_H
 
-#include "ir/device_text.h"
+#include "ir/machine/device_text.h"
 
 extern const char *const uir_description_names[]; /* "ascend/target/ascend.device" */
 extern const char *const uir_description_parts[];

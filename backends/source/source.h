@@ -7,7 +7,7 @@
 #ifndef UIR_BACKENDS_SOURCE_SOURCE_H
 #define UIR_BACKENDS_SOURCE_SOURCE_H
 
-#include "ir/igraph.h"
+#include "ir/kernel/igraph.h"
 
 typedef struct uir_c_writer {
     const uir_igraph *igraph;

@@ -7,7 +7,7 @@
 #define UIR_BACKENDS_VM_BYTECODE_H
 
 #include "backends/vm/vm.h"
-#include "base/dim.h"
+#include "base/dims/dim.h"
 #include "base/dtype.h"
 
 #define VM_MAGIC   "UIRVM"

@@ -7,7 +7,7 @@
 #define UIR_BACKENDS_VM_ROUTINES_H
 
 #include "base/dtype.h"
-#include "ir/iops.h"
+#include "ir/machine/iops.h"
 
 typedef void vm_elementwise(void *result, const void *a, const void *b, const void *c, int64_t count);
 /* Elements 0.. of a row into the 32 lanes, element j into lane j mod 32. */

@@ -9,7 +9,7 @@
 #define UIR_BACKENDS_VM_VM_H
 
 #include "base/text.h"
-#include "ir/iops.h"
+#include "ir/machine/iops.h"
 #include "runtime/device.h"
 
 typedef struct uir_vm_kernel uir_vm_kernel;

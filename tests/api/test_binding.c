@@ -1,6 +1,6 @@
 /* Memory of the caller's: strides, capacity, a cache that grows where it lies; threads of the caller's; a run's cost.
  */
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 #include "tools/run/query.h"

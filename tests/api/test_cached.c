@@ -1,5 +1,5 @@
 /* Models opened from the cache: the same as compiled, and never another's; whatever happens to the cache's files. */
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "tests/frontend/make.h"
 #include "tools/run/query.h"
 

@@ -2,7 +2,7 @@
  * is released, and the next call works. `test_api_cancel MOMENTS [MODEL...]` tries models in place of its own, tells
  * how long each call took to come back, and the median and the greatest of it. */
 #include "tests/api/small.h"
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The compiler's thread when memory runs out: whichever of its allocations fails, the VM answers, nothing is lost,
  * nothing is left lying, and the next start works. */
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "tests/frontend/make.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
  * the header states, each argument gone as soon as it may be. The address sanitizer sees what is used too late. */
 #include "tests/api/sequences.h"
 #include "tests/api/small.h"
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "tools/run/query.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Each limit is met: its status and message, nothing left behind, and the next call works. */
 #include "tests/api/small.h"
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "uir/tools.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* How far loads, waits, packages and checks are: one number that never falls, told in few calls; and how they are
  * stopped, by the answer to such a call or by a flag, with nothing left behind. */
 #include "tests/api/small.h"
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "uir/tools.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* The shapes of outputs before a run: those of the run that follows, refused as it is, whatever runs it. */
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "tests/frontend/make.h"
 #include "uir/uir.h"
 

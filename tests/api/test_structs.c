@@ -1,7 +1,7 @@
 /* Structures that grow, by the rule of the public header: each that the library fills and each that it takes, from
  * callers that know fewer members and from callers that know more. What may be NULL is. */
 #include "tests/api/small.h"
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "uir/tools.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * share one cache, while their files are replaced. Every answer is that of a version that the file had; what was
  * cancelled says so; nothing is left. */
 #include "small.h"
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -322,7 +322,7 @@ static const char *argument(int argc, char **argv, int *i) {
 }
 
 static bool read_options(int argc, char **argv, options *o) {
-    *o = (options){.folder = "tests/igraph", .rounds = 21};
+    *o = (options){.folder = "tests/ir/kernel", .rounds = 21};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--device") == 0) {
             o->variant = argument(argc, argv, &i);

@@ -12,7 +12,7 @@ typedef double reference_function(const bench_case *c, const float *const *input
 
 struct bench_case {
     const char *name;
-    const char *file, *kernel; /* under tests/igraph */
+    const char *file, *kernel; /* under tests/ir/kernel */
     int64_t dims[8];
     uint32_t dim_count;
     double flops;                  /* of the limit multiply-add; 0: not bound by it */

@@ -3,7 +3,7 @@
  * UIR_PLANTED=STAGE[:PART] makes the stage refuse what it made, as its verifier would: all of it, or kernels whose name
  * holds PART; at the stage `loop`, where kernels have no names yet, PART is the least number of nodes of a group. */
 #include "fusion/fusion.h"
-#include "ir/igraph.h"
+#include "ir/kernel/igraph.h"
 #include "lower/lower.h"
 
 #include <stdlib.h>

@@ -280,7 +280,7 @@ def expanded_case(r):
 
 # ---- pads ----
 def pad_case(r):
-    """What is cut off goes first (decompose/rules_math_slice.c); the reference pads what is left."""
+    """What is cut off goes first (decompose/math/rules_math_slice.c); the reference pads what is left."""
     shape = [r.randint(2, 6) for _ in range(r.randint(1, 3))]
     mode = r.choice(["constant", "edge", "reflect", "wrap", "wrap"])
     x, pads, rest = data(r, shape), [], data(r, shape)

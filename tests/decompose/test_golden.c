@@ -6,7 +6,7 @@
  * ONNX ops, or `all` for every pass. In goes a module's text; out must come a text, or the messages that must be
  * reported, in order. Every result is verified, and running the passes again must change nothing. */
 #include "decompose/decompose.h"
-#include "ir/device.h"
+#include "ir/machine/device.h"
 #include "passes/layouts.h"
 #include "passes/passes.h"
 #include "tests/base/golden.h"

@@ -3,7 +3,7 @@
  *   uir-functions [--share N] [--folder DIR] [--jobs N] [--dtype NAME] [--table]
  *
  * A model per dtype has every function once, each with inputs of its own. It runs by the interpreter, which folds
- * constants too, by the VM and compiled: each within the ulp of ir/kernel_math.def, and the last two with the same
+ * constants too, by the VM and compiled: each within the ulp of ir/kernel/interpret/kernel_math.def, and the last two with the same
  * bits. f16 and bf16 are tried whole (10 million pairs), f32 at 10 million arguments, f64 at a million; --share N: an
  * N-th of what is not whole. Exact results are computed once and kept in the folder (build/functions). Out: with
  * --table the worst ulp seen of each function and dtype beside what is stated; `N passed, M failed`, a test being a

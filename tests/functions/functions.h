@@ -25,9 +25,9 @@ typedef struct function {
 
 extern const function functions[];
 extern const uint32_t function_count;
-/* Of f32 or f64, as ir/kernel_math.def states it. */
+/* Of f32 or f64, as ir/kernel/interpret/kernel_math.def states it. */
 double functions_ulp(const function *f, uir_dtype dtype);
-/* The primitive of ir/kernel_math.def that no function here is of; NULL: there is none. */
+/* The primitive of ir/kernel/interpret/kernel_math.def that no function here is of; NULL: there is none. */
 const char *functions_missing(void);
 
 /* The exact result is high + low, a double and what its rounding left. */

@@ -65,20 +65,20 @@ enum primitive {
     EXACT,
     LOOSE,
 #define UIR_KERNEL_MATH_PRIMITIVE(op, f32, f64) op,
-#include "ir/kernel_math.def"
+#include "ir/kernel/interpret/kernel_math.def"
     PRIMITIVES
 };
 #define UIR_KERNEL_MATH_PRIMITIVE(op, f32, f64) [op] = f32,
 static const double ulps_f32[] = {
     [EXACT] = 0.5,
     [LOOSE] = 0.5,
-#include "ir/kernel_math.def"
+#include "ir/kernel/interpret/kernel_math.def"
 };
 #define UIR_KERNEL_MATH_PRIMITIVE(op, f32, f64) [op] = f64,
 static const double ulps_f64[] = {
     [EXACT] = 0.5,
     [LOOSE] = 0.5,
-#include "ir/kernel_math.def"
+#include "ir/kernel/interpret/kernel_math.def"
 };
 
 const function functions[] = {
@@ -100,7 +100,7 @@ const char *functions_missing(void) {
     };
     static const char *const names[PRIMITIVES] = {
 #define UIR_KERNEL_MATH_PRIMITIVE(op, f32, f64) [op] = #op,
-#include "ir/kernel_math.def"
+#include "ir/kernel/interpret/kernel_math.def"
     };
     for (int p = LOOSE + 1; p < PRIMITIVES; p++) {
         size_t i = 0;

@@ -1,6 +1,6 @@
 /* The contract, read off the bodies. */
 #include "tests/fusion/contract.h"
-#include "ir/axes.h"
+#include "ir/graph/axes.h"
 
 #include <math.h>
 #include <string.h>

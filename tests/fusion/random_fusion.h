@@ -1,6 +1,6 @@
 /* Random modules made to mislead fusion.
  *
- * In: a seed. Out: a module through ir/build.h whose extents are equal although their axes differ, with reshapes before
+ * In: a seed. Out: a module through ir/graph/build.h whose extents are equal although their axes differ, with reshapes before
  * and after reductions, unit axes, rank 0, transposes on the way, values with several consumers, ways around through a
  * third node, sizes bound from data; and inputs for it. The shapes that models are made of (softmax, norms, products
  * with what comes before and after, rotations, masks) come in whole, so that every rewrite has its chance. */

@@ -1,7 +1,7 @@
 /* Bytecode to begin fuzzing with: `fuzz_encode FOLDER FILE.igraph...` writes the bytecode of every kernel that the VM
  * can run, with the sizes that fuzz_target_bytecode takes from an input's end. */
-#include "tests/kernels/generate.h"
-#include "tests/kernels/harness.h"
+#include "tests/ir/kernel/campaign/generate.h"
+#include "tests/ir/kernel/campaign/harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

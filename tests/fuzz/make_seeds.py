@@ -333,7 +333,7 @@ KERNELS = ["""igraph @loop on ascend synchronised {
 def add_igraph(seeds):
     for text in KERNELS:
         seeds.add(text)
-    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "igraph", "**", "*.igraph"), recursive=True)):
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "ir", "kernel", "**", "*.igraph"), recursive=True)):
         for text in items(read(path).decode(), "igraph"):
             if len(text) <= (MOST_BROKEN if "broken" in path else MOST_KERNEL):  # a fault is found soon
                 seeds.add(text)
@@ -369,7 +369,7 @@ def free_sizes(path, out):
 
 
 def add_bytecode(seeds):
-    files = glob.glob(os.path.join(ROOT, "tests", "igraph", "*.igraph"))
+    files = glob.glob(os.path.join(ROOT, "tests", "ir", "kernel", "*.igraph"))
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([os.path.join(BIN, "fuzz_encode"), folder, *files], check=True, capture_output=True)
         for name in os.listdir(folder):

@@ -18,9 +18,9 @@ from run_targets import BUILD, TARGETS  # noqa: E402
 
 WANTED = 90
 READERS = ["frontend/", "package/", "runtime/verify", "backends/vm/load.c",
-           "api/npy.c", "api/zip.c", "api/image.c", "image/", "ir/graph_parse.c", "ir/graph_verify.c",
-           "ir/graph_print.c", "ir/loop_parse", "ir/loop_verify.c", "ir/loop_print.c", "ir/igraph_parse",
-           "ir/igraph_verify", "ir/igraph_print.c", "base/tokenizer.c"]
+           "api/npy.c", "api/zip.c", "api/image.c", "image/", "ir/graph/graph_parse.c", "ir/graph/graph_verify.c",
+           "ir/graph/graph_print.c", "ir/loop_parse", "ir/loop/loop_verify.c", "ir/loop/loop_print.c", "ir/kernel/igraph_parse",
+           "ir/kernel/verify/igraph_verify", "ir/kernel/igraph_print.c", "base/tokenizer.c"]
 
 
 def build(folder):

@@ -1,5 +1,5 @@
 /* Texts of graphs: parsed, verified, printed, read again, and interpreted on small data. */
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "tests/fuzz/target.h"
 
 static uir_status reread(void *user, fuzz_case *c, const char *text, size_t length, uir_text *out) {

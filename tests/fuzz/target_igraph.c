@@ -1,7 +1,7 @@
 /* Texts of iGraphs: parsed, verified, printed, read again; what the VM can encode it loads, and runs to the same bits
  * as the interpreter where that takes few steps. */
 #include "tests/fuzz/target.h"
-#include "tests/kernels/harness.h"
+#include "tests/ir/kernel/campaign/harness.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Texts of loop functions: parsed, verified, printed, read again, copied, and interpreted at small sizes. */
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include "tests/fuzz/target.h"
 
 static uir_status reread(void *user, fuzz_case *c, const char *text, size_t length, uir_text *out) {

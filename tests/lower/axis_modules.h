@@ -1,6 +1,6 @@
 /* Modules of one primitive each: every primitive that kernels are made for, along each axis in turn, at extents 1 to 5.
  *
- * In: a number. Out: a module with a result, built through ir/build.h. */
+ * In: a number. Out: a module with a result, built through ir/graph/build.h. */
 #ifndef UIR_TESTS_AXIS_MODULES_H
 #define UIR_TESTS_AXIS_MODULES_H
 

@@ -3,8 +3,8 @@
 #include "backends/cpu/target/cpu.h"
 #include "backends/vm/encode/encode.h"
 #include "backends/vm/vm.h"
-#include "lower/kernel.h"
-#include "lower/schedule.h"
+#include "lower/select/kernel.h"
+#include "lower/schedule/schedule.h"
 
 #include <math.h>
 #include <stdio.h>

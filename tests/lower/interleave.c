@@ -18,8 +18,8 @@
 #define _DEFAULT_SOURCE /* sigaction, setitimer */
 #include "backends/descriptions/descriptions.h"
 #include "fusion/fusion.h"
-#include "ir/device_text.h"
-#include "ir/igraph_synchronise.h"
+#include "ir/machine/device_text.h"
+#include "ir/kernel/igraph_synchronise.h"
 #include "lower/lower.h"
 #include "tests/fusion/random_fusion.h"
 #include "tests/ir/graph/random_graph.h"

@@ -15,7 +15,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "compile/compile.h"
 #include "compile/launch.h"
-#include "ir/interpret.h"
+#include "ir/graph/interpret/interpret.h"
 
 #include <math.h>
 #include <stdio.h>

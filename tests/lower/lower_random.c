@@ -14,7 +14,7 @@
 #include "tests/fusion/random_fusion.h"
 #include "tests/ir/graph/random_graph.h"
 #include "tests/lower/harness.h"
-#include "tests/lower/random_steps.h"
+#include "tests/lower/schedule/random_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

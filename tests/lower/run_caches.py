@@ -55,7 +55,7 @@ def main():
     for size in compiled:
         jobs.append((f"l2={size}", [os.path.join(BIN, "test_lower_axes"), "11" if options.all else "61"]))
         if options.all:
-            jobs.append((f"l2={size}", [os.path.join(BIN, "uir-kernel-campaign"), "zoo", "4", "tests/igraph"]))
+            jobs.append((f"l2={size}", [os.path.join(BIN, "uir-kernel-campaign"), "zoo", "4", "tests/ir/kernel"]))
             jobs.append((f"l2={size}", [sys.executable, "tests/models/run_models.py", "--device", "cpu", "--native"] + MODELS))
     for made_up, words in jobs:
         said = run(made_up, words)

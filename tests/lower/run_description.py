@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whatever stands in a description is read by someone: `run_description.py [--jobs N] [--only TEXT]`.
 
-In: the programs in $UIR_BIN; ir/device.def, whose words are all in the two descriptions below; groups/. Each number, word
+In: the programs in $UIR_BIN; ir/machine/device.def, whose words are all in the two descriptions below; groups/. Each number, word
 of a list, instruction and pipe of these is changed in turn; then the kernels of some group, what is said of a node that
 has none, or the estimate of a kernel must be another one. A text that is no longer a description does not count, but for who
 shares a space.
@@ -315,10 +315,10 @@ class Test:
 
     def check_words(self):
         """Every word of the table stands in a description."""
-        table = open(os.path.join(ROOT, "ir", "device.def")).read()
+        table = open(os.path.join(ROOT, "ir", "machine", "device.def")).read()
         words = re.findall(r"^UIR_(?!SPACE_BLOCKS|SPACE_SCOPE)\w+\((\w+),", table, re.M)
         missing = [w for w in words if not re.search(rf"\b{w}\b", MANY + CACHED + PASSING)]
-        self.tell(not missing and len(words) > 30, f"words of ir/device.def that this test knows nothing of: {missing}")
+        self.tell(not missing and len(words) > 30, f"words of ir/machine/device.def that this test knows nothing of: {missing}")
 
 
 def main():

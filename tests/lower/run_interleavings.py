@@ -91,7 +91,7 @@ def campaign(options, folder, failures):
 
 def by_hand(failures):
     """Kernels with a wrong sync: refused, and shown to be wrong."""
-    folder = os.path.join(ROOT, "tests", "igraph", "interleaved")
+    folder = os.path.join(ROOT, "tests", "ir", "kernel", "interleaved")
     wrong = sorted(glob.glob(os.path.join(folder, "wrong_*.igraph")))
     refused = sorted(glob.glob(os.path.join(folder, "refused_*.igraph")))
     few = sorted(glob.glob(os.path.join(folder, "few_*.igraph")))

@@ -1,7 +1,7 @@
 /* What a run computes by itself: sizes, the shapes that inputs have, host operators, nodes that its opener computes. */
 #include "tests/runtime/support.h"
 
-#include "base/dim.h"
+#include "base/dims/dim.h"
 #include "package/plan.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Compiled kernels in a package, and attached to one that runs by the VM: the same bits. */
-#include "tests/cpu/here.h"
+#include "tests/backends/cpu/here.h"
 #include "tests/runtime/support.h"
 
 #include "backends/cpu/driver/driver.h"

@@ -128,7 +128,7 @@ def test_texts_go_round():
             expect(again.returncode == RAN and again.stdout == end.stdout, f"on from {stage}", again)
         last = c.write("last.txt", whole.stdout)
         expect(run(OPT, last).stdout == whole.stdout, "the last text is itself again")
-        for file in glob.glob(os.path.join(ROOT, "tests", "igraph", "*.igraph"))[:12] + [c.write("k.igraph", KERNEL)]:
+        for file in glob.glob(os.path.join(ROOT, "tests", "ir", "kernel", "*.igraph"))[:12] + [c.write("k.igraph", KERNEL)]:
             once = run(OPT, file)
             expect(once.returncode == RAN, "an iGraph's text", once)
             twice = run(OPT, c.write("again.igraph", once.stdout))
@@ -224,7 +224,7 @@ def test_options_do_something_or_are_refused():
         expect(done.returncode == BAD_FILE and "unknown device" in done.err, "a kernel for a device that is not there", done)
         done = run(OPT, flat, "--after", "igraph", "--device-file", c.write("faulty.device", toy.replace("kinds core", "kinds f32")))
         expect(done.returncode == BAD_FILE and "faulty.device:2:" in done.err and "another name" in done.err, "a faulty one", done)
-        done = run(OPT, os.path.join(ROOT, "tests", "igraph", "cuda_softmax.igraph"), "--after", "emit")
+        done = run(OPT, os.path.join(ROOT, "tests", "ir", "kernel", "cuda_softmax.igraph"), "--after", "emit")
         expect(done.returncode == 4 and "no emitter" in done.err, "no source for cuda", done)
         for code, words, arguments in (
                 (USAGE, ["given twice"], [c.model, "--after", "onnx", "--after", "fusion"]),
@@ -587,7 +587,7 @@ def test_names_of_the_file_are_no_names_of_the_text():
 
 def test_emitted_source_holds_plain_names():
     with Case() as c:
-        files = glob.glob(os.path.join(ROOT, "tests", "igraph", "**", "*.igraph"), recursive=True)
+        files = glob.glob(os.path.join(ROOT, "tests", "ir", "kernel", "**", "*.igraph"), recursive=True)
         emitted = 0
         for file in files + [c.write("k.igraph", KERNEL)]:
             if " on cpu" not in open(file).read():  # this build has no emitter for other devices

@@ -4,7 +4,7 @@
 #include "opt.h"
 #include "tools/run/printable.h"
 #include "compile/kernel.h"
-#include "ir/igraph_estimate.h"
+#include "ir/kernel/igraph_estimate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Runs a loop function by itself: its inputs by number from a folder, by name from files, else random. */
-#include "base/demand.h"
+#include "base/dims/demand.h"
 #include "opt.h"
 #include "tools/run/printable.h"
 #include "tools/run/query.h"

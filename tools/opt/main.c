@@ -3,7 +3,7 @@
 #include "opt.h"
 #include "base/file.h"
 #include "tools/run/printable.h"
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include "compile/kernel.h"
 
 #include <errno.h>

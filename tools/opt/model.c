@@ -2,7 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "opt.h"
 #include "tools/run/printable.h"
-#include "ir/graph_text.h"
+#include "ir/graph/graph_text.h"
 #include "compile/kernel.h"
 
 #include <limits.h>

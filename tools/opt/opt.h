@@ -5,8 +5,8 @@
 #define UIR_TOOLS_OPT_OPT_H
 
 #include "base/datum.h"
-#include "ir/igraph.h"
-#include "ir/loop.h"
+#include "ir/kernel/igraph.h"
+#include "ir/loop/loop.h"
 #include "compile/compile.h"
 #include "compile/kernel.h"
 #include "passes/layouts.h"

@@ -13,7 +13,7 @@
 #define UIR_BACKENDS_CPU_TARGET_CPU_H
 
 #include "base/text.h"
-#include "ir/igraph.h"
+#include "ir/kernel/igraph.h"
 
 /* ---- description ---- */
 /* The variants that kernels are compiled for: one row each in variants.def. */

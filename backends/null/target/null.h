@@ -1,10 +1,10 @@
-/* The skeleton of a backend: kernels as the text of a machine that does not exist (tests/null/machine).
+/* The skeleton of a backend: kernels as the text of a machine that does not exist (tests/backends/null/machine).
  *
  * In: a verified iGraph of any device. Out: C. To be copied for a machine that exists: docs/porting.md. */
 #ifndef UIR_BACKENDS_NULL_TARGET_NULL_H
 #define UIR_BACKENDS_NULL_TARGET_NULL_H
 
-#include "ir/igraph.h"
+#include "ir/kernel/igraph.h"
 
 /* Appends the kernel: `void kINDEX_NAME(const int64_t *sizes, void *const *arguments)`, of dims and then tiles and of
  * all pointers of the device's memory in their order; and its tiling function, `int kINDEX_NAME_choose(const int64_t

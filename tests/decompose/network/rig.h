@@ -17,7 +17,7 @@
 
 #include "decompose/decompose.h"
 #include "passes/passes.h"
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 enum { RIG_MAX_VALUES = 8 };
 

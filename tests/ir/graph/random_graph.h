@@ -1,6 +1,6 @@
 /* Random modules of primitives, and random inputs for them.
  *
- * In: a seed. Out: a module built through ir/build.h, so it verifies, with symbolic sizes, zero and rank-0 shapes,
+ * In: a seed. Out: a module built through ir/graph/build.h, so it verifies, with symbolic sizes, zero and rank-0 shapes,
  * every element type, broadcasting that is only decided when sizes are known, control flow; inputs for a binding of the
  * sizes. */
 #ifndef UIR_TESTS_RANDOM_GRAPH_H

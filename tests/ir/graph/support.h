@@ -4,7 +4,7 @@
 
 #include "tests/base/support.h"
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Axis identities, as text: each value's axes by number, and the axes' extents. */
-#include "ir/axes.h"
+#include "ir/graph/axes.h"
 #include "tests/base/support.h"
 
 #include <stdio.h>

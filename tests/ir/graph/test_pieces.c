@@ -1,5 +1,5 @@
 /* Large nodes over constants run in pieces: the same bits as when the module runs whole. */
-#include "ir/constants.h"
+#include "ir/graph/constants.h"
 #include "tests/ir/graph/support.h"
 
 #include <stdlib.h>

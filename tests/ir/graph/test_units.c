@@ -2,7 +2,7 @@
  * memory. */
 #include "tests/ir/graph/support.h"
 
-#include "ir/sort.h"
+#include "ir/graph/interpret/sort.h"
 #include <pthread.h>
 
 /* ---- the table ---- */

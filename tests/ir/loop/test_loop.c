@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,57 @@
+/* Inside the contractions: what was found in a naive function. */
+#ifndef UIR_LOWER_CONTRACTION_INTERNAL_H
+#define UIR_LOWER_CONTRACTION_INTERNAL_H
+
+#include "lower/tactics/products/contraction.h"
+#include "lower/schedule/contraction_classify.h"
+#include "lower/internal.h"
+
+enum { UIR_CONTRACTION_MAX_BLOCKS = 64 };
+
+/* uir_loop_class of an axis that has one. */
+typedef enum uir_contraction_class {
+    UIR_CONTRACTION_BATCH = UIR_LOOP_CLASS_BATCH - 1,
+    UIR_CONTRACTION_M = UIR_LOOP_CLASS_M - 1,
+    UIR_CONTRACTION_N = UIR_LOOP_CLASS_N - 1,
+    UIR_CONTRACTION_K = UIR_LOOP_CLASS_K - 1
+} uir_contraction_class;
+
+typedef struct uir_contraction_axis {
+    uir_contraction_class class;
+    uir_dim extent;
+    bool shared;   /* by both factors */
+    int32_t place; /* among the dims of the last output; -1: not there */
+} uir_contraction_axis;
+
+/* A block and which axis each of its iteration variables runs along. */
+typedef struct uir_contraction_block {
+    uint32_t id;
+    uint32_t axes[UIR_LOOP_MAX_ITERS];
+} uir_contraction_block;
+
+typedef struct uir_contraction {
+    uir_loop_function *f;
+    uir_arena *arena;
+    uir_diagnostics *diagnostics;
+    uint32_t number;                               /* of the function's contractions, this one */
+    uint32_t init, update;                         /* blocks */
+    uint32_t sum;                                  /* the update statement */
+    uint32_t tensor;                               /* that holds the sums */
+    uint32_t factors[2];                           /* expressions: the one of m, the one of n */
+    uir_contraction_axis axes[UIR_LOOP_MAX_ITERS]; /* the update's iteration variables */
+    uint32_t axis_count;
+    uint32_t tensor_axes[UIR_LOOP_MAX_RANK]; /* of the sums */
+    uir_contraction_block after[UIR_CONTRACTION_MAX_BLOCKS];
+    uint32_t after_count;
+} uir_contraction;
+
+/* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of
+ * them follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */
+uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
+                                uir_diagnostics *diagnostics, uir_contraction *out);
+/* From now on the first factor is the second, and rows are columns. */
+void uir_contraction_exchange(uir_contraction *c);
+uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
+bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
+
+#endif
