@@ -50,7 +50,7 @@ static void refuse(const char *rest, const char *message) {
 static void test_refusals(void **state) {
     (void)state;
     refuse("    %y: f32[N*6] = reshape(%c) {dims = [N*6]}\n    return %y\n}\n",
-           "value 'c' has a layout, but not only kernels write and read it");
+           "value 'c' has a layout, but not all of its writers and readers are kernels");
     refuse("    return %c\n}\n", "has a layout");
 }
 

@@ -1018,7 +1018,7 @@ def test_explain_text():
         expect(by["best"]["why"] == "'top_k' is a host operator", "a host operator", done)
         refused = by["wide error"]
         expect(refused["by"] == "host" and refused["why"].startswith("no kernel computes it: "), "a refused kernel", done)
-        expect("no core unit of cpu does unary.erf.f64" in refused["why"], "the instruction that is not there", done)
+        expect("no core unit of cpu executes unary.erf.f64" in refused["why"], "the instruction that is not there", done)
         fails(UNSUPPORTED, "2 nodes ran without a kernel", "node 'best' (TopK): 'top_k' is a host operator",
               command=[RUN, model, "--no-vm", "--no-fallback"])
         for kernel, by, names, why in explained(run(INTERPRET, model, "--explain")):
@@ -1066,7 +1066,7 @@ def test_source():
         fails(USAGE, "kernels00.c", "--force", command=dump[:-1] + [c.path("foreign")])
         fails(USAGE, "--force", command=[RUN, c.model, "--data", data, "--force"])
         os.makedirs(c.path("empty"))
-        fails(BAD_FILE, "empty", ".c", command=[RUN, c.model, "--source", c.path("empty")])
+        fails(BAD_FILE, "empty", "kernel sources", command=[RUN, c.model, "--source", c.path("empty")])
         fails(FAILED, "absent", command=[RUN, c.model, "--source", c.path("absent")])
         m = product_model()
         m.graph.node.append(helper.make_node("Exp", ["y"], ["z"]))

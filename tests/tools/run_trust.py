@@ -160,7 +160,7 @@ def test_every_byte_is_signed():
             fails(BAD_FILE, command=[RUN_PACKAGE, changed, *trust])
         for more in (b"\0", bytes(data[end:]), bytes(data)):
             c.write("changed.uir", bytes(data) + more)
-            fails(BAD_FILE, "signed", command=[RUN_PACKAGE, changed, *trust])
+            fails(BAD_FILE, "sign", command=[RUN_PACKAGE, changed, *trust])
         c.write("changed.uir", bytes(data))
         expect(run(RUN_PACKAGE, changed, *trust).returncode == RAN, "as it was it runs")
 

@@ -535,9 +535,8 @@ static void advise_trust(const uir_model *model, const run_options *options) {
     if (options->trusted || options->trust.count || options->quiet) return;
     for (size_t i = 0; uir_model_get_native_code(model, i, &code) == UIR_STATUS_OK; i++) {
         if (!code.runs_here) continue;
-        fprintf(stderr,
-                PROGRAM ": note: the VM runs the package, many times slower than its native code, which is used only "
-                        "with --trusted\n  give --trusted if you trust the builder of the package\n");
+        fprintf(stderr, PROGRAM ": note: the VM runs the package, many times slower than its native code\n"
+                                "  give --trusted if you trust the builder of the package\n");
         return;
     }
 }

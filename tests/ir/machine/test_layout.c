@@ -112,8 +112,8 @@ static void faults(void **state) {
         const char *text, *why;
         uint32_t dim;
     } list[] = {
-        {":(63, 1)", "lie apart", 2},
-        {":(64, 0)", "lie apart", 2},
+        {":(63, 1)", "different addresses", 2},
+        {":(64, 0)", "different addresses", 2},
         {":(N, (32, 1)):(32, (1, N*32))", "hold the extent", 1},
         {":((N, 1), 64):((64, 0), 1)", "a size is not proved", 0},
     };
