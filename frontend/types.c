@@ -141,13 +141,14 @@ static uir_status read_dim(uir_importer *importer, const place_of_type *of, uint
             UIR_TRY(uir_import_problem(importer, UIR_STATUS_BAD_FILE, of->place, NULL,
                                        "a declared dim is negative: %lld", (long long)proto->dim_value));
         }
-        return unnamed_dim(importer, of, axis, out_dim);
+        break;
     case UIR_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM:
-        if (proto->dim_param.len == 0) return unnamed_dim(importer, of, axis, out_dim);
+        if (proto->dim_param.len == 0) break;
         return dim_from_text(importer, uir_proto_bytes(true, proto->dim_param), out_dim);
-    default:
-        return add_symbol(importer, (uir_bytes){"?", 1}, out_dim);
+    default: /* unset */
+        break;
     }
+    return unnamed_dim(importer, of, axis, out_dim);
 }
 
 static uir_status read_tensor_type(uir_importer *importer, const place_of_type *of,
