@@ -134,6 +134,13 @@ def read_suites(path):
     return suites
 
 
+def missing(reasons):
+    """How many of the reasons for a skip are that something is missing (`needs NAME: ...`) that $UIR_REQUIRE names."""
+    required = os.environ.get("UIR_REQUIRE", "").split(",")
+    found = (re.match(r"needs (\w+): ", reason) for reason in reasons)
+    return sum(bool(match) and match.group(1) in required for match in found)
+
+
 class Runner:
     def __init__(self, tier):
         self.tier = tier
@@ -220,7 +227,10 @@ class Runner:
         if not counts.failed and (status != 0 or counts.is_nothing()):
             output += f"\nexit status {status}" + (", and nothing ran" if found else ", and no line `N passed, M failed, S skipped`")
             counts.failed = 1
-        self.report.record(suite.name, counts, time.monotonic() - begin, re.findall(r"^skip: (.*)$", output, re.M), output)
+        reasons = re.findall(r"^skip: (.*)$", output, re.M)
+        required = min(missing(reasons), counts.skipped)
+        counts.add(Counts(failed=required, skipped=-required))
+        self.report.record(suite.name, counts, time.monotonic() - begin, reasons, output)
 
     def suites(self, suites):
         environment = {"UIR_BIN": os.path.join(ROOT, "build", "release", "bin"), "UIR_MODELS_BUILT": MODELS_BUILT,
@@ -243,9 +253,8 @@ class Runner:
         """Writes out the given models, once; what is there already is left alone."""
         given = os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models")
         if not os.path.isdir(given):
-            required = "models" in os.environ.get("UIR_REQUIRE", "").split(",")
-            self.report.record("models", Counts(failed=1) if required else Counts(skipped=1), 0,
-                               [f"no folder {given}; UIR_MODELS names the one that holds the given models"])
+            reasons = [f"needs models: no folder {given}; UIR_MODELS names the one that holds the given models"]
+            self.report.record("models", Counts(failed=1) if missing(reasons) else Counts(skipped=1), 0, reasons)
             return
         for name, script, options in (("models", "materialize.py", []),
                                       ("trained-models", "real.py", ["--cache", os.path.join(ROOT, "build", "wheels")])):

@@ -18,7 +18,7 @@ def main():
     for model, device in CASES:
         path = os.path.join(MODELS, model, "model.onnx")
         if not os.path.exists(path):
-            print(f"skip: {path} is not there")
+            print(f"skip: {path} is missing")
             skipped += 1
             continue
         done = subprocess.run([os.path.join(BIN, "uir-decode"), path, device], capture_output=True, text=True, timeout=300)

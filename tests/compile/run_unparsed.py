@@ -49,7 +49,7 @@ def main():
     models.update({name: os.path.join(MODELS, name, "model.onnx") for name in names})
     passed = failed = skipped = 0
     if not names:
-        print("skip: the models are not written out")
+        print("skip: needs models: they are not written out")
         skipped = 1
     for name, model in models.items():
         wrong = check(model)

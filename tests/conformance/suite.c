@@ -540,7 +540,7 @@ int main(int argc, char **argv) {
     if (s.jobs < 1 || s.jobs > MOST_JOBS) s.jobs = 2;
     if (!data) data = find_data(&found);
     if (!data) {
-        printf("skip: the onnx package's test data is not there (script/setup installs it)\n");
+        printf("skip: needs onnx: the test data of the onnx package is missing (script/setup installs it)\n");
         printf("0 passed, 0 failed, 1 skipped\n");
         return 0;
     }

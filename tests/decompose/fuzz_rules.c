@@ -349,7 +349,7 @@ int main(int argc, char **argv) {
     glob_t models;
     tally t = {0};
     if (glob(pattern, 0, NULL, &models) != 0) {
-        printf("skip: no model at %s (script/setup installs the onnx package)\n0 passed, 0 failed, 1 skipped\n",
+        printf("skip: needs onnx: no model at %s (script/setup installs the onnx package)\n0 passed, 0 failed, 1 skipped\n",
                pattern);
         return 0;
     }

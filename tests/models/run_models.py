@@ -205,7 +205,7 @@ def main():
     if options.names:
         folders = [f for f in folders if os.path.basename(f) in options.names]
     if not folders:
-        print("skip: no models are written out; UIR_MODELS names the folder that they are made from")
+        print("skip: needs models: no models are written out; UIR_MODELS names the folder that they are made from")
         print("0 passed, 0 failed, 1 skipped")
         return 0
     passed = failed = skipped = 0

@@ -122,6 +122,11 @@ def test_nothing_run_is_a_failure():
                                  ("fine\n", 0, (0, 1, 0)), ("3 passed, 0 failed, 0 skipped\n", 1, (3, 1, 0)),
                                  ("3 passed, 2 failed, 0 skipped\n", 1, (3, 2, 0))):
         assert counts_of(text, code) == expected, f"{text!r}: {counts_of(text, code)} instead of {expected}"
+    text = "skip: needs onnx: it is missing\nskip: needs models: none\n1 passed, 0 failed, 2 skipped\n"
+    for required, expected in (("", (1, 0, 2)), ("onnx", (1, 1, 1)), ("models,onnx", (1, 2, 0)), ("other", (1, 0, 2))):
+        os.environ["UIR_REQUIRE"] = required
+        assert counts_of(text) == expected, f"UIR_REQUIRE={required}: {counts_of(text)} instead of {expected}"
+    del os.environ["UIR_REQUIRE"]
     import xml.etree.ElementTree as tree
     for output, expected in (("0 passed, 0 failed, 0 skipped\n", (0, 1, 0)), ("[  PASSED  ] 0 test(s).\n", (0, 1, 0)),
                              ("[  PASSED  ] 2 test(s).\n", (2, 0, 0)), ("", (1, 0, 0))):

@@ -248,7 +248,7 @@ if __name__ == "__main__":
     if "--given" in sys.argv:
         sys.argv.remove("--given")
         if not os.path.isdir(MODELS):
-            print(f"skip: no given models in {MODELS}\n0 passed, 0 failed, 1 skipped")
+            print(f"skip: needs models: no given models in {MODELS}\n0 passed, 0 failed, 1 skipped")
             sys.exit(0)
         chosen = sys.argv[1:] or sorted(os.listdir(MODELS))
         del sys.argv[1:]
