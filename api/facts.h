@@ -1,8 +1,7 @@
-/* What is known of a model besides what runs: facts of its file, and of what became of it.
+/* Facts about a model's file and its compile, the same whether it was compiled here or opened as a package.
  *
- * In: what the frontend found, or the metadata of a package. Out: the same, whichever it was. In a package's metadata
- * the first pair says how many of the following are facts; the model's own metadata come after them, so that no key of
- * a model is ever taken for a fact. */
+ * In: the frontend's info, or the metadata of a package. In a package's metadata the first pair counts the facts that
+ * follow. The model's own metadata come after them, so that none of its keys is taken for a fact. */
 #ifndef UIR_API_FACTS_H
 #define UIR_API_FACTS_H
 
@@ -37,9 +36,9 @@ typedef struct uir_facts_pair {
 typedef struct uir_facts {
     const char *producer, *producer_version, *domain, *graph;
     int64_t ir_version, model_version, opset, node_count, function_count, primitive_count;
-    const char *precision; /* as in uir_model_info, as are these */
+    const char *precision; /* as in uir_model_info, like the next members */
     int64_t laid_out_count, conversion_count, winograd_count, product_count, f16_count, bf16_count, out_of_range_count;
-    int64_t fault_count; /* of kernels that the compiler made and refused itself */
+    int64_t fault_count; /* kernels that the compiler made and then refused itself */
     const char *fault;   /* the first of them: kernel, stage and reason */
     int64_t parameter_count, weight_bytes, external_bytes;
     int64_t has_tolerance;
@@ -51,7 +50,7 @@ typedef struct uir_facts {
     struct {
         uir_facts_op *data;
         uint32_t count;
-    } ops; /* the most used first */
+    } ops; /* most used first */
     struct {
         uir_facts_output *data;
         uint32_t count;
@@ -59,7 +58,7 @@ typedef struct uir_facts {
     struct {
         uir_facts_default *data;
         uint32_t count;
-    } defaults; /* inputs that have one, in the file's order */
+    } defaults; /* inputs with a default, in the file's order */
     struct {
         uir_facts_key *data;
         uint32_t count;
@@ -72,14 +71,14 @@ typedef struct uir_facts {
 
 /* Texts are "", never NULL. */
 void uir_facts_init(uir_facts *facts);
-/* As metadata of a package: key, value, key, value ..., `*out_count` pairs. What is in the list lives in the arena, or
- * is the facts'. */
+/* Prints facts as metadata of a package: key, value, key, value ..., `*out_count` pairs. The texts live in the arena or
+ * belong to the facts. */
 uir_status uir_facts_print(const uir_facts *facts, uir_arena *arena, const char *const **out_list, uint32_t *out_count);
-/* Out of a package; texts are the package's. Facts that are not there, or not to be read, are as after init. */
+/* Reads facts from a package; texts are the package's. Missing or unreadable facts are as after init. */
 uir_status uir_facts_read(const uir_package *package, uir_arena *arena, uir_facts *out_facts);
-/* What kernels have to do with, for whoever asks for the model's info. */
+/* Copies the facts about kernels into the model's info. */
 void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info);
-/* One warning of all faults; none where there are none. */
+/* One warning about all faults, if there are any. */
 void uir_facts_warn_faults(const uir_facts *facts, uir_diagnostics *diagnostics);
 
 #endif

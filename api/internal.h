@@ -1,11 +1,11 @@
-/* What the files of the public API share: the structs behind its opaque handles.
+/* Internal declarations of the public API: the structs behind its opaque handles.
  *
- * The API comes in two libraries. libuir has all of it; libuir_rt opens packages and runs them, and has no compiler.
- * What both have is written here and knows of the compiler by a model's table only; what libuir alone has shares
- * compiled.h. What libuir_rt answers in its place is runtime_only.c.
+ * There are two libraries. libuir has the whole API; libuir_rt opens packages and runs them, without a compiler. Shared
+ * code is declared here, and reaches the compiler through a model's table only. compiled.h declares the code that only
+ * libuir has; runtime_only.c replaces it in libuir_rt.
  *
- * A context is used from several threads, so that no call writes messages to it directly: each call has a sink of its
- * own, whose messages are moved to the context under its lock when the call ends. */
+ * Several threads may use a context, so no call writes messages to it directly: each call has a sink of its own, whose
+ * messages are moved to the context under its lock when the call ends. */
 #ifndef UIR_API_INTERNAL_H
 #define UIR_API_INTERNAL_H
 
@@ -22,12 +22,12 @@
 
 struct uir_context {
     uir_allocator allocator;
-    uir_budget values; /* of the values' memory, and of files that they are read from */
+    uir_budget values; /* of the memory of values, and of files that they are read from */
     uir_allocator value_allocator;
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards the members below */
     uir_arena arena;
     uir_vector(uir_message) messages;
-    void (*hear)(void *user, const uir_message *message); /* in place of the list; NULL: the list */
+    void (*hear)(void *user, const uir_message *message); /* receives messages instead of the list; NULL: the list */
     void *hear_user;
 };
 
@@ -37,12 +37,12 @@ typedef struct uir_call {
     uir_diagnostics diagnostics;
 } uir_call;
 void uir_call_begin(uir_call *call, uir_context *context);
-/* What uir_call_end does, and the call goes on. */
+/* As uir_call_end, but the call continues. */
 uir_status uir_call_flush(uir_call *call, uir_status status, const char *what);
-/* Returns `status`. A failure of which nothing was said gets a message naming `what` was being done. */
+/* Moves the messages to the context and returns `status`. A failure without a message gets one that names `what`. */
 uir_status uir_call_end(uir_call *call, uir_status status, const char *what);
 
-/* The caller's limits, which may be NULL, checked. */
+/* Checks and copies the caller's limits, which may be NULL. */
 uir_status uir_api_take_limits(uir_diagnostics *diagnostics, const uir_limits *given, uir_limits *out_limits);
 
 struct uir_value {
@@ -64,31 +64,31 @@ typedef struct uir_api_port {
     const char **dim_names;
 } uir_api_port;
 
-/* What a model answers by where it came from. */
+/* The functions of a model that depend on its origin. */
 typedef struct uir_model_table {
-    void (*destroy)(uir_model *model); /* what `origin` owns */
+    void (*destroy)(uir_model *model); /* releases what `origin` owns */
     uir_status (*wait)(uir_call *call, uir_model *model);
     uint32_t (*count_compiled)(const uir_model *model);
     uir_status (*get_input_shape)(uir_call *call, const uir_model *model, size_t index, const uir_dim_binding *bindings,
                                   size_t binding_count, int64_t *out_dims);
-    /* Why a kernel of it ran on the VM; any thread. */
+    /* Why the VM ran a kernel of the model; any thread. */
     const char *(*explain_vm)(const uir_model *model);
-    /* Before the first interpreted session is made; NULL: nothing is to be done. Any thread. */
+    /* Called before the first interpreted session is created; may be NULL. Any thread. */
     uir_status (*prepare_interpreter)(uir_call *call, uir_model *model);
-    /* Before each run: BAD_FILE with a message when a mapped file that the run reads is not what it was. */
+    /* Before each run: BAD_FILE with a message if a mapped file that the run reads has changed. */
     uir_status (*check_files)(uir_call *call, const uir_model *model, bool interpreted);
-    /* The interpreter; NULL where there is no graph to interpret. */
+    /* Runs the interpreter; NULL without a graph. */
     uir_status (*interpret)(uir_call *call, uir_session *session);
-    /* The shape of an output by those of the inputs, which have no data. */
+    /* The shape of an output for given shapes of the inputs, which have no data. */
     uir_status (*find_shape)(uir_call *call, const uir_model *model, uir_datum *const *inputs, uint32_t output,
                              int64_t *out_dims);
     bool (*get_node_statistics)(const uir_session *session, size_t index, uir_node_statistics *out_node);
     bool (*get_slice)(const uir_session *session, size_t index, uir_trace_slice *out_slice);
-    /* Of a model without a package: a node of its file, and those of a row or slice, by their numbers. */
+    /* For a model without a package: a node of its file; the nodes of a row or slice, by their numbers. */
     bool (*get_node)(const uir_model *model, size_t index, uir_model_node *out_node);
     bool (*get_row_node)(const uir_session *session, size_t row, size_t index, uint32_t *out_node, bool *out_again);
     bool (*get_slice_node)(const uir_session *session, size_t slice, size_t index, uint32_t *out_node, bool *out_again);
-    /* What kernels take of a described machine; NULL where there are none of such. */
+    /* Estimates of kernels on a described machine; NULL without any. */
     bool (*get_estimate)(const uir_session *session, size_t index, uir_machine_estimate *out_estimate);
     bool (*get_space_estimate)(const uir_session *session, size_t index, size_t space,
                                uir_space_estimate *out_estimate);
@@ -96,32 +96,32 @@ typedef struct uir_model_table {
 
 struct uir_model {
     uir_context *context;
-    uir_budget budget;       /* of the load, and of the memory that the model holds */
-    uir_allocator allocator; /* the budget's: of all but the model itself */
+    uir_budget budget;       /* of the load, and of the model's memory */
+    uir_allocator allocator; /* the budget's; for all but the model itself */
     uir_arena arena;
     const uir_model_table *table;
-    void *origin;         /* of the table's functions: a uir_model_source, or NULL */
-    uir_package *package; /* what sessions run; NULL: the interpreter does */
-    bool is_description;  /* of a model that is not supported: it can be asked about, and not run */
-    bool is_file;         /* the package is a file that somebody opened */
-    bool is_vouched;      /* and its signature was checked */
-    const char *vm_why;   /* of an opened package: why the VM runs its kernels, if it does */
+    void *origin;         /* for the table's functions: a uir_model_source, or NULL */
+    uir_package *package; /* run by sessions; NULL: the interpreter runs */
+    bool is_description;  /* the model is unsupported: it can be queried, not run */
+    bool is_file;         /* opened from a package file */
+    bool is_vouched;      /* its signature was checked */
+    const char *vm_why;   /* of an opened package: why the VM runs its kernels, or NULL */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
-    uint32_t node_count; /* of the graph, for times by node */
+    uint32_t node_count; /* nodes of the graph, for times by node */
     uir_model_info info;
     uir_facts facts;
 };
-/* A model that knows no more than its table. `limits` as the caller gave them. */
+/* Creates a model with only its table. `limits` are those of the caller. */
 uir_status uir_model_create(uir_call *call, const uir_model_table *table, const uir_limits *limits,
                             uir_model **out_model);
-/* package.c: a model that is its package: ports, and what it answers. */
+/* package.c: the ports of a model opened from a package, and shape queries. */
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
                                      const uir_dim_binding *bindings, size_t binding_count, int64_t *out_dims);
-/* Gives the outputs the keys that the facts tell of. */
+/* Sets the keys of outputs from the facts. */
 uir_status uir_api_take_keys(uir_model *model);
-/* Room for `rank` dims in the model's arena. */
+/* Allocates `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
 
 /* ---- sessions ---- */
@@ -134,29 +134,29 @@ typedef struct uir_node_time {
 
 enum { UIR_API_MAX_RANK = 16 };
 typedef struct uir_bound_output {
-    void *data; /* NULL: the session's own */
+    void *data; /* NULL: the session allocates */
     size_t capacity;
     bool strided; /* strides apply; else packed */
     int64_t strides[UIR_API_MAX_RANK];
-    uint64_t made; /* the run that the output's value is of */
+    uint64_t made; /* number of the run that wrote the output's value */
 } uir_bound_output;
-/* An input in the caller's memory. */
+/* An input in a buffer of the caller. */
 typedef struct uir_bound_input {
     const void *data;
     size_t capacity;
     uint32_t rank;
-    bool bound, strided; /* bound: in place of a value */
+    bool bound, strided; /* bound: used instead of a value */
     int64_t shape[UIR_API_MAX_RANK], strides[UIR_API_MAX_RANK];
 } uir_bound_input;
 
-/* Of the interpreter. */
+/* A slice of an interpreted run's trace. */
 typedef struct uir_session_slice {
     uint32_t node;
     double begin_ms, ms;
 } uir_session_slice;
 
 enum { UIR_API_MAX_SPACES = 8 };
-/* Of a node's kernel on a described machine: of all its launches in a run. */
+/* Estimate of a node's kernel on a described machine, summed over its launches in a run. */
 typedef struct uir_session_estimate {
     uint32_t node;
     uint64_t launches;
@@ -167,38 +167,39 @@ typedef struct uir_session_estimate {
 
 struct uir_session {
     uir_model *model;
-    uir_budget budget;       /* of each run, and of the memory that the session holds */
-    uir_allocator allocator; /* the budget's: of all but the session itself */
+    uir_budget budget;       /* of each run, and of the session's memory */
+    uir_allocator allocator; /* the budget's; for all but the session itself */
     uint32_t threads;
-    uir_runtime *runtime; /* NULL: the interpreter runs it */
-    /* Never runs: tells what a run would take, while the runtime keeps what the last one made. NULL until asked. */
+    uir_runtime *runtime; /* NULL: the interpreter runs */
+    /* Answers cost queries without running, while `runtime` keeps the results of the last run. NULL until the first
+     * query. */
     uir_runtime *costing;
-    uir_call call; /* of the runtime, whose messages go on to the context */
+    uir_call call; /* of the runtime; its messages are passed to the context */
     volatile bool cancel;
     uir_value **inputs;      /* borrowed; NULL until bound */
-    uir_value **outputs;     /* owned; NULL until a run has made them */
+    uir_value **outputs;     /* owned; NULL until a run writes them */
     uir_bound_output *bound; /* by output */
     uir_bound_input *held;   /* by input */
-    uint64_t runs;           /* of the runtime, begun */
+    uint64_t runs;           /* runs begun by the runtime */
     uir_datum **datums;      /* scratch for a run: inputs, then outputs */
     uir_node_time *times;    /* by node of the graph, when the interpreter runs it */
     uint32_t time_count;
     bool trace;
-    double began_ms; /* an interpreted run */
+    double began_ms; /* start of an interpreted run */
     uir_vector(uir_session_slice) slices;
     bool estimate;
     uir_vector(uir_session_estimate) estimates;
-    uir_arena slice_arena; /* of both */
+    uir_arena slice_arena; /* of slices and estimates */
     uir_run_statistics statistics;
 };
-/* Whether it could be the value of input `index`; BAD_DATA with a message that has both types. */
+/* Whether the value can be bound to input `index`; BAD_DATA with a message that has both types. */
 uir_status uir_session_check_input(uir_call *call, const uir_session *session, size_t index, const uir_datum *datum);
-/* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each that is not bound. */
+/* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each unbound input. */
 uir_status uir_session_take_inputs(uir_call *call, uir_session *session);
-/* Makes values of the datums after the inputs, which are taken over. */
+/* Makes values of the output datums, and takes ownership of them. */
 uir_status uir_session_take_outputs(uir_call *call, uir_session *session);
 double uir_api_now_ms(void);
-/* The word for it, and why, in a sentence; both "" where the node stands. */
+/* A fate's word, and the reason as a sentence; both "" for STANDS. */
 const char *uir_api_explain_fate(uir_fate fate, const char **out_why);
 
 /* ---- value files ---- */
@@ -208,7 +209,7 @@ uir_status uir_value_save_as(uir_context *context, const uir_value *value, const
                              const uir_io_formats *formats);
 
 /* ---- pictures ---- */
-/* The formats that this library decodes besides image/'s; NULL: none. Each library has its own. */
+/* Picture formats of this library besides those of image/; NULL: none. Each library defines it. */
 const struct uir_image_extras *uir_api_pictures(void);
 
 #endif

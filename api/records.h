@@ -1,4 +1,4 @@
-/* Records of parameters for a load or a package: the caller's, or those that measuring has left in the cache. */
+/* Tuning records for a load or a package: the caller's, or those that uir-tune left in the cache. */
 #ifndef UIR_API_RECORDS_H
 #define UIR_API_RECORDS_H
 
@@ -14,12 +14,12 @@ typedef struct uir_api_records {
     uint32_t found;
 } uir_api_records;
 
-/* `text`, if not NULL: the caller's records, and no others count; BAD_FILE when it is none. To be deinitialised in any
- * case. */
+/* `text`: the caller's records, used instead of the cache; BAD_FILE if malformed. NULL: the cache's. To be
+ * deinitialised in any case. */
 uir_status uir_api_records_init(uir_api_records *records, const char *text, uir_cache *cache,
                                 const uir_allocator *allocator, uir_diagnostics *diagnostics);
 void uir_api_records_deinit(uir_api_records *records);
-/* Into the cache, where later compiles find them. */
+/* Stores records in the cache, for later compiles. */
 uir_status uir_api_records_store(uir_cache *cache, const uir_records *records, const uir_allocator *allocator,
                                  uir_diagnostics *diagnostics);
 

@@ -18,13 +18,13 @@ typedef struct uir_arena {
     uint32_t unspent;        /* steps that the budget does not know of yet */
 } uir_arena;
 
-/* A place to return to: everything allocated after it is forgotten. */
+/* A state of the arena to return to: later allocations are then forgotten. */
 typedef struct uir_arena_mark {
     uir_arena_chunk *chunk;
     size_t chunk_used, used;
 } uir_arena_mark;
 
-/* Steps of work that the budget does not know of at most, and so what lies between two looks at it. */
+/* The most steps of work between two reports to the budget. */
 enum { UIR_ARENA_UNSPENT = 4096 };
 
 void uir_arena_init(uir_arena *arena, const uir_allocator *allocator);
@@ -35,8 +35,8 @@ uir_arena_mark uir_arena_get_mark(const uir_arena *arena);
 /* Marks are returned to in the reverse order of taking them; a reset makes them all invalid. */
 void uir_arena_return_to(uir_arena *arena, uir_arena_mark mark);
 
-/* Steps of a loop that allocates nothing, or of much work each: CANCELLED once the operation, of which the arena's
- * allocator is, has to stop. Allocating is a step as well. */
+/* Counts steps of work in the budget of the arena's allocator; CANCELLED once its operation has to stop. To be called
+ * by loops that allocate nothing, or do much work per iteration: every allocation counts already. */
 uir_status uir_arena_tell_budget(uir_arena *arena);
 static inline uir_status uir_arena_spend(uir_arena *arena, uint32_t steps) {
     if (steps < UIR_ARENA_UNSPENT - arena->unspent) {
@@ -50,7 +50,7 @@ static inline uir_status uir_arena_spend(uir_arena *arena, uint32_t steps) {
 /* Zeroed, 16-byte aligned (64 when size >= 64). NULL when memory is exhausted or count * size overflows. */
 void *uir_arena_allocate(uir_arena *arena, size_t size);
 void *uir_arena_allocate_array(uir_arena *arena, size_t count, size_t element_size);
-/* The same with whatever is there: for what is written before it is read. */
+/* The same, uninitialised: for memory that is written before it is read. */
 void *uir_arena_allocate_unset(uir_arena *arena, size_t count, size_t element_size);
 /* Copies `size` bytes into the arena. */
 void *uir_arena_copy(uir_arena *arena, const void *data, size_t size);

@@ -1,5 +1,5 @@
-/* Boxes in a picture, of NonMaxSuppression (ONNX operators, NonMaxSuppression): where they lie and how far two overlap.
- * The one spelling for whoever computes it, so that all agree to the bit. */
+/* Boxes in a picture and their overlap, as NonMaxSuppression defines them (ONNX operators). All implementations share
+ * this code and agree to the bit. */
 #ifndef UIR_BASE_BOX_H
 #define UIR_BASE_BOX_H
 
@@ -11,8 +11,7 @@ typedef struct uir_box {
     float x0, y0, x1, y1;
 } uir_box;
 
-/* From four numbers: two opposite corners as y, x, y, x, or, with `center`, the middle x, y, the width and the height.
- */
+/* Two opposite corners as y, x, y, x; with `center`, the middle x, y, the width and the height. */
 static inline uir_box uir_box_load(const float *b, bool center) {
     if (center) return (uir_box){b[0] - b[2] / 2, b[1] - b[3] / 2, b[0] + b[2] / 2, b[1] + b[3] / 2};
     return (uir_box){fminf(b[1], b[3]), fminf(b[0], b[2]), fmaxf(b[1], b[3]), fmaxf(b[0], b[2])};

@@ -1,12 +1,13 @@
-/* What one operation (a load, a run, the writing of a package) may take, and whether it is to stop.
+/* A budget: the limits of one operation (a load, a run, the writing of a package), and whether it has to stop.
  *
- * In: the caller's limits, his flag, and his allocator. Out: an allocator that counts and refuses, and one answer at
- * the operation's end. A budget goes where its allocator goes: all that allocates, arenas first, can ask it and spend
- * its work, so that no function has a parameter for it. What runs long between two allocations calls uir_arena_spend.
+ * In: the caller's limits, their cancel flag and their allocator. Out: an allocator that counts and refuses, and one
+ * status at the operation's end. A budget is passed along as its allocator: arenas and other users of the allocator
+ * find it there and count their work, so no function needs a parameter for it. Long loops that allocate nothing call
+ * uir_arena_spend.
  *
- * The first limit that breaks, memory that the caller's allocator does not have, or a wish to stop, is what the
- * operation ends with, whatever a stage makes of it: from then on the allocator gives nothing, so that every stage comes
- * back with OUT_OF_MEMORY or CANCELLED, and uir_budget_end says what it was. */
+ * The operation ends with the first of: a broken limit, a failure of the caller's allocator, a request to stop. From
+ * then on the allocator returns NULL, so every stage fails with OUT_OF_MEMORY or CANCELLED; uir_budget_end replaces
+ * that by the cause. */
 #ifndef UIR_BASE_BUDGET_H
 #define UIR_BASE_BUDGET_H
 
@@ -28,68 +29,71 @@ typedef struct uir_budget {
     uint64_t limits[UIR_LIMIT_COUNT]; /* UIR_NO_LIMIT: none */
     bool is_default[UIR_LIMIT_COUNT];
     const char *what;            /* "loading a model" */
-    const volatile bool *cancel; /* the caller's; NULL: none */
-    volatile bool *also;         /* set when the time is up; NULL: none */
+    const volatile bool *cancel; /* the caller's request to stop; NULL: none */
+    volatile bool *also;         /* set at the time limit; NULL: none */
     uir_watch watch;
-    /* Where the operation is, by its own thread. */
+    /* The current stage and node; written by the operation's own thread. */
     const char *stage;
     char node[96], op[48];
     /* Counted by any thread. */
     uint64_t used, peak; /* bytes, allocated or mapped */
     uint64_t work, fold_work, fold_bytes, files;
-    bool runs; /* between begin and end: what breaks stays broken, and files count together */
+    bool runs; /* between begin and end: a broken limit stays broken, and file sizes add up */
     bool cancelled;
-    bool starved; /* the caller's allocator had no memory */
-    uint32_t pollers; /* threads that look at *cancel: the end waits for them */
+    bool starved;     /* the caller's allocator had no memory */
+    uint32_t pollers; /* threads that read *cancel: uir_budget_end waits for them */
     uint32_t broken;  /* the limit + 1; 0: all hold */
-    uint64_t asked;   /* for, when it broke; 0: unknown */
+    uint64_t asked;   /* amount requested when it broke; 0: unknown */
 } uir_budget;
 
 /* `limits` NULL: defaults. Nothing is allocated. */
 void uir_budget_init(uir_budget *budget, const uir_allocator *under, const uir_limits *limits);
 void uir_budget_deinit(uir_budget *budget);
-/* The budget lives as long as what was allocated. */
+/* The budget must outlive all allocations. */
 uir_allocator uir_budget_allocator(uir_budget *budget);
 /* The budget behind an allocator; NULL: none. */
 uir_budget *uir_budget_of(const uir_allocator *allocator);
 
-/* Begins an operation called `what`. `also` is set, besides what polls the budget, when the time is up. OUT_OF_MEMORY
- * when there is no thread to watch the time. */
+/* Begins an operation called `what`. The time limit also sets `also`, for code that does not poll the budget.
+ * OUT_OF_MEMORY if the thread that watches the time cannot be started. */
 uir_status uir_budget_begin(uir_budget *budget, const char *what, const volatile bool *cancel, volatile bool *also);
-/* Of a budget that no operations begin and end in, as several go on in it at once: what one of them ends with, LIMIT
- * with its message in place of all others where something was refused since the last time. Any thread. */
+/* For a budget that several operations share, without begin and end: the status that one of them ends with. If it is
+ * LIMIT or OUT_OF_MEMORY, and a limit broke since the last call, this is LIMIT, with its message in place of all
+ * others. Any thread. */
 uir_status uir_budget_tell(uir_budget *budget, const char *what, uir_status status, struct uir_diagnostics *diagnostics,
                            const struct uir_location *location);
-/* Its end; the limit on memory holds on. CANCELLED where it was to stop, LIMIT where one broke, with one message in
- * place of all others: which limit, what asked for more, and how it is raised; likewise OUT_OF_MEMORY where there was
- * none, unless a message says already what it was for. Else `status`. */
+/* Ends the operation; the memory limit stays in force. LIMIT where a limit broke, with one message in place of all
+ * others: which limit, what asked for more, how to raise it. CANCELLED where a request to stop was seen. OUT_OF_MEMORY
+ * where the caller's allocator failed, with a message of its own unless one of that status is there already. Else
+ * `status`. */
 uir_status uir_budget_end(uir_budget *budget, uir_status status, struct uir_diagnostics *diagnostics);
 
 /* `budget` may be NULL in all of these. */
-/* Whether it is to stop, or a limit broke; any thread. */
+/* Whether the operation has to stop, or a limit broke; any thread. */
 bool uir_budget_is_over(uir_budget *budget);
-/* Counts steps of work; CANCELLED once it is over. Any thread. */
+/* Counts steps of work; CANCELLED once the operation has to stop. Any thread. */
 uir_status uir_budget_spend(uir_budget *budget, uint64_t steps);
-/* A file of so many bytes is read: the limits that are proportional to them grow. False: they are too many. */
+/* Counts a file to be read: limits that are proportional to file bytes grow. False: more bytes than allowed. */
 bool uir_budget_add_file(uir_budget *budget, uint64_t bytes);
-/* The same limits grow for what the process keeps of its own on disk. Any thread. */
+/* Grows the same limits, for files of the process's own (the compile cache). Any thread. */
 void uir_budget_grow(uir_budget *budget, uint64_t bytes);
-/* Bytes that are to be mapped count as memory until they are unmapped. False, and they do not: they are too many. */
+/* Counts bytes to be mapped as memory, until uir_budget_unmap. False, without counting them: more than allowed. */
 bool uir_budget_map(uir_budget *budget, uint64_t bytes);
 void uir_budget_unmap(uir_budget *budget, uint64_t bytes);
-/* What is left of the memory that the caller allows; UIR_NO_LIMIT where he leaves it to the default. */
+/* Memory left under the caller's limit; UIR_NO_LIMIT where the limit is the default. */
 uint64_t uir_budget_get_left(const uir_budget *budget);
 /* The limit of the operation, or its default. */
 uint64_t uir_budget_get_limit(const uir_budget *budget, uir_limit limit);
-/* Breaks a limit that the caller counts himself, and says so: LIMIT. */
+/* Breaks a limit that the caller of this function counts; LIMIT. The message is reported now, or at uir_budget_end. */
 uir_status uir_budget_refuse(uir_budget *budget, uir_limit limit, uint64_t asked, struct uir_diagnostics *diagnostics,
                              const struct uir_location *location);
-/* Whether a value may have so many elements; else as uir_budget_refuse. */
+/* Whether a value may have that many elements; if not, as uir_budget_refuse. */
 uir_status uir_budget_check_elements(uir_budget *budget, uint64_t count, struct uir_diagnostics *diagnostics);
-/* The stage, and the node in it, that it is at; texts are copied but the stage's, which stays. */
+/* Sets the current stage, and the node in it. The texts of a node are copied; that of a stage must outlive the
+ * budget. */
 void uir_budget_enter(uir_budget *budget, const char *stage);
 void uir_budget_at(uir_budget *budget, const char *node, const char *op);
-/* Takes of what may be folded; false, and nothing is taken, when that is too much. */
+/* Counts constant folding; false, counting nothing, beyond the limits. */
 bool uir_budget_take_fold(uir_budget *budget, uint64_t work, uint64_t bytes);
 
 typedef struct uir_limit_row {

@@ -1,6 +1,6 @@
 /* A run-time value of ONNX: a tensor, a sequence of values, or an optional value.
  *
- * Reference counted like the tensors it holds. In: tensors. Out: what graph inputs, outputs and interpreters carry. */
+ * Reference counted like the tensors in it. In: tensors. Out: values of graph inputs, outputs and interpreters. */
 #ifndef UIR_BASE_DATUM_H
 #define UIR_BASE_DATUM_H
 

@@ -1,13 +1,13 @@
 /* Element types: sizes, packing, names, exact conversion.
  *
- * In: raw little-endian element storage. Out: values as double, int64 or uint64, and back with exact rounding. Every
- * conversion of the project between dtypes goes through this file. */
+ * In: raw little-endian element storage. Out: values as double, int64 or uint64, and back with exact rounding. All
+ * conversions between dtypes in the project use these functions. */
 #ifndef UIR_BASE_DTYPE_H
 #define UIR_BASE_DTYPE_H
 
 #include "base/status.h"
 
-/* uir_dtype itself (UIR_DTYPE_NONE = 0, then ONNX's numbers) is public, in uir.h; dtype.def holds the facts. */
+/* uir_dtype itself (UIR_DTYPE_NONE = 0, then ONNX's numbers) is in uir.h; dtype.def holds its properties. */
 typedef enum uir_dtype_class {
     UIR_DTYPE_CLASS_NONE,
     UIR_DTYPE_CLASS_BOOL,
@@ -37,15 +37,14 @@ uint64_t uir_dtype_integer_max(uir_dtype dtype);
 /* Bytes of `count` elements, packing included; false on overflow. */
 bool uir_dtype_storage_size(uir_dtype dtype, uint64_t count, size_t *out_size);
 
-/* How values that the target cannot hold are converted. A set of bits. */
+/* Conversion of values that the target cannot hold. A set of bits. */
 typedef enum uir_rounding {
-    UIR_ROUND_NEAREST_EVEN =
-        0,                     /* overflow gives infinity, NaN where the format has no infinity, the largest value where
-                                  it has neither. E8M0: away from zero (ONNX Cast's round_mode "up"), zero is NaN */
-    UIR_ROUND_SATURATE = 1,    /* ONNX Cast's saturate=1: 8-bit floats take their largest finite value instead, from
-                                  infinities too; E8M0 takes its least for zero */
-    UIR_ROUND_E8M0_DOWN = 2,   /* ONNX Cast's round_mode "down": E8M0 toward zero */
-    UIR_ROUND_E8M0_NEAREST = 4 /* ONNX Cast's round_mode "nearest": E8M0 to nearest, ties up */
+    UIR_ROUND_NEAREST_EVEN = 0, /* overflow results in infinity, NaN if the format has no infinity, the largest value if
+                                   it has neither. E8M0: away from zero (ONNX Cast's round_mode "up"), zero is NaN */
+    UIR_ROUND_SATURATE = 1,     /* ONNX Cast's saturate=1: 8-bit floats take their largest finite value instead, from
+                                   infinities too; E8M0 takes its least for zero */
+    UIR_ROUND_E8M0_DOWN = 2,    /* ONNX Cast's round_mode "down": E8M0 toward zero */
+    UIR_ROUND_E8M0_NEAREST = 4  /* ONNX Cast's round_mode "nearest": E8M0 to nearest, ties up */
 } uir_rounding;
 
 /* Element access by index (packed types included). Floats of any width as double (exact); bool as 0 or 1; integers

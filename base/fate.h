@@ -1,5 +1,4 @@
-/* What became of a node of a model's file of which no kernel, and no step of a run, is left: the words of reports and
- * of packages. */
+/* Fates: why a node of the model's file has neither a kernel nor a step of a run, as words of reports and packages. */
 #ifndef UIR_BASE_FATE_H
 #define UIR_BASE_FATE_H
 

@@ -26,20 +26,20 @@ uir_status uir_strings_init(uir_strings *strings, uir_arena *arena);
 uir_status uir_strings_intern(uir_strings *strings, const char *text, size_t length, uir_string *out_string);
 uir_status uir_strings_intern_format(uir_strings *strings, uir_string *out_string, const char *format, ...)
     UIR_PRINTF(3, 4);
-/* Looks up without adding; false when absent. */
+/* Looks up without adding; false if missing. */
 bool uir_strings_find(const uir_strings *strings, const char *text, size_t length, uir_string *out_string);
 /* Zero terminated. */
 const char *uir_string_text(const uir_strings *strings, uir_string string);
 uint32_t uir_string_length(const uir_strings *strings, uir_string string);
-/* A number for each of some names, found in one step however many there are; zeroed it has none. */
+/* A map from names to numbers, with lookup in constant time; empty when zeroed. */
 typedef struct uir_names {
     uir_strings strings;
     uir_vector(uint32_t) numbers; /* by string */
 } uir_names;
 #define UIR_NAMES_NONE UINT32_MAX
-/* In place of the number that the name has. With one that it had before, nothing is allocated. */
+/* Sets a name's number. Allocates only for a new name. */
 uir_status uir_names_put(uir_names *names, uir_arena *arena, const char *text, size_t length, uint32_t number);
-/* UIR_NAMES_NONE where it has none. */
+/* UIR_NAMES_NONE for an unknown name. */
 uint32_t uir_names_get(const uir_names *names, const char *text, size_t length);
 /* 64-bit hash (xxh3) for the project's tables. */
 uint64_t uir_hash(const void *data, size_t size, uint64_t seed);

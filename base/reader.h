@@ -1,4 +1,4 @@
-/* Bytes of a binary form, in order: little-endian numbers, and what is left. */
+/* Reads little-endian numbers from bytes in order, with bounds checks. */
 #ifndef UIR_BASE_READER_H
 #define UIR_BASE_READER_H
 
@@ -10,7 +10,7 @@ typedef struct uir_reader {
     bool short_of; /* bytes ran out */
 } uir_reader;
 
-/* The number that the next 1 to 8 bytes are; where there are not so many, 0, and nothing is left. */
+/* Reads a number of 1 to 8 bytes. With fewer bytes left: 0, and the rest is skipped. */
 static inline uint64_t uir_reader_take(uir_reader *r, int size) {
     uint64_t value = 0;
     if (r->end - r->at < size) {

@@ -1,4 +1,4 @@
-/* A pattern as a tree: what regex_parse.c makes and regex.c turns into a program. */
+/* The syntax tree of a pattern: regex_parse.c makes it, regex.c compiles it to a program. */
 #ifndef UIR_BASE_REGEX_INTERNAL_H
 #define UIR_BASE_REGEX_INTERNAL_H
 
@@ -32,7 +32,7 @@ typedef struct uir_regex_node {
     uir_regex_kind kind;
     struct uir_regex_node *child, *next; /* children are a list */
     uir_regex_set *set;
-    int min, max; /* max -1: no end */
+    int min, max; /* max -1: unbounded */
 } uir_regex_node;
 
 /* The tree of a whole pattern; see uir_regex_compile. */

@@ -1,5 +1,5 @@
-/* What code writes that was not built with the memory sanitizer, as the system's libraries are not, the sanitizer does not
- * see: it is told here. In other builds this is nothing. */
+/* Tells the memory sanitizer of memory written by code built without it, such as system libraries. Nothing in other
+ * builds. */
 #ifndef UIR_BASE_SANITIZE_H
 #define UIR_BASE_SANITIZE_H
 

@@ -1,7 +1,7 @@
 /* Statuses and diagnostics inside the libraries.
  *
- * A function that can fail returns uir_status (public, in uir.h) and, where a person should know more, adds a message
- * to a uir_diagnostics sink first. The sink keeps every message in order; whoever owns the context reads them. */
+ * A function that can fail returns uir_status (public, in uir.h). Where a person should know more, it adds a message to
+ * a uir_diagnostics sink first. The sink keeps messages in order, for the owner of the context. */
 #ifndef UIR_BASE_STATUS_H
 #define UIR_BASE_STATUS_H
 
@@ -14,7 +14,7 @@
         if (uir_try_status_ != UIR_STATUS_OK) return uir_try_status_;                                                  \
     } while (0)
 
-/* Assigns an allocation and leaves with OUT_OF_MEMORY when it failed. */
+/* Assigns an allocation; returns OUT_OF_MEMORY if it failed. */
 #define UIR_TRY_ALLOCATE(variable, expression)                                                                         \
     do {                                                                                                               \
         (variable) = (expression);                                                                                     \
@@ -27,7 +27,7 @@
 #define UIR_PRINTF(format_index, first_argument)
 #endif
 
-/* Where in the input a message belongs; unused fields are zero or NULL. Strings are copied by the sink. */
+/* The place in the input that a message is about; unused fields are zero or NULL. The sink copies the strings. */
 typedef struct uir_location {
     const char *file; /* path or pseudo name ("<memory>") */
     uint32_t line;    /* 1-based, text formats */
@@ -38,7 +38,7 @@ typedef struct uir_location {
     const char *op;             /* "Conv", "com.microsoft::MatMulNBits", "binary.add.f32" */
     const char *line_text;      /* the offending source line for a caret, without newline; may be NULL */
     uint32_t line_text_skipped; /* bytes of the line before line_text, when it is a part of a long one */
-    const char *quote;          /* lines of another program's, as a compiler's: they follow the message; may be NULL */
+    const char *quote;          /* output of another program, as a compiler, printed after the message; may be NULL */
 } uir_location;
 
 typedef struct uir_diagnostic {
@@ -55,9 +55,9 @@ typedef struct uir_diagnostics {
     uir_arena arena; /* owns every text below */
     uir_diagnostic *first, *last;
     uint32_t count;       /* messages in the list */
-    uint32_t dropped;     /* messages beyond the limit, or for which there was no memory */
+    uint32_t dropped;     /* messages beyond the limit, or lost for lack of memory */
     uint32_t error_count; /* errors reported, dropped ones too */
-    uint32_t limit;       /* messages kept; further ones only counted (hostile files must not fill memory) */
+    uint32_t limit;       /* messages kept; further ones are only counted (hostile files must not fill memory) */
 } uir_diagnostics;
 
 void uir_diagnostics_init(uir_diagnostics *diagnostics, const uir_allocator *allocator);
@@ -74,10 +74,10 @@ uir_status uir_error_hint(uir_diagnostics *diagnostics, uir_status status, const
 void uir_warning(uir_diagnostics *diagnostics, const uir_location *location, const char *format, ...) UIR_PRINTF(3, 4);
 
 /* Renders one message: "file:line:column: error: node 'x' (Conv): message\n    line\n    ^\n    quote\n  hint: ...".
- * Writes at most `capacity` bytes with a terminating zero, returns the length needed (as snprintf). */
+ * Writes at most `capacity` bytes with a terminating zero; returns the length needed (as snprintf). */
 size_t uir_diagnostic_format(const uir_diagnostic *diagnostic, char *buffer, size_t capacity);
 
-/* Damerau-Levenshtein distance for "did you mean"; strings longer than 64 bytes give a large number. */
+/* Damerau-Levenshtein distance for "did you mean"; large for strings longer than 64 bytes. */
 uint32_t uir_edit_distance(const char *a, const char *b);
 
 #endif

@@ -1,8 +1,8 @@
-/* Text: a growing buffer to print into, and a tokenizer that every textual IR parses with.
+/* Text: a growing buffer to print into, and the tokenizer of all textual IRs.
  *
- * The buffer never fails half way: after an allocation failure it stays empty of new text and says so at the end.
- * The tokenizer reads names, numbers, punctuation and quoted strings with line and column, and bounds nothing but
- * what it is given: length-delimited, embedded zeros allowed and rejected as characters. */
+ * After an allocation failure the buffer appends nothing more, and uir_text_status returns the error. The tokenizer
+ * reads names, numbers, punctuation and quoted strings with line and column. Its input is length-delimited; embedded
+ * zeros are rejected as characters. */
 #ifndef UIR_BASE_TEXT_H
 #define UIR_BASE_TEXT_H
 
@@ -19,9 +19,9 @@ void uir_text_init(uir_text *text, const uir_allocator *allocator);
 void uir_text_deinit(uir_text *text);
 void uir_text_append(uir_text *text, const char *data, size_t length);
 void uir_text_append_string(uir_text *text, const char *string);
-/* Appends `fill` until the length and `more` are a multiple of `unit` together. */
+/* Appends `fill` until length + `more` is a multiple of `unit`. */
 void uir_text_append_until(uir_text *text, size_t more, size_t unit, char fill);
-/* For integers and strings; floating point goes through the functions below, which do not ask the locale. */
+/* For integers and strings; the functions below print floating point, independent of the locale. */
 void uir_text_append_format(uir_text *text, const char *format, ...) UIR_PRINTF(2, 3);
 /* Appends "..." with \" \\ \n \r \t escaped and every byte outside printable ASCII as \xNN; the tokenizer reads it
  * back. */
@@ -65,15 +65,15 @@ typedef struct uir_tokenizer {
     uir_token previous;
 } uir_tokenizer;
 
-/* Comments run from '#' to the end of the line. Two-character punctuation recognised: -> == != <= >= .. :: && ||
- * The first token is read here. */
+/* Reads the first token. Comments run from '#' to the end of the line. Punctuation of two characters: -> == != <= >= ..
+ * :: && || */
 void uir_tokenizer_init(uir_tokenizer *tokenizer, const char *text, size_t length, const char *file, uir_arena *arena,
                         uir_diagnostics *diagnostics);
-/* The same for a part of a file: the text's first line is the file's line `line`. */
+/* The same for a part of a file that begins at its line `line`. */
 void uir_tokenizer_init_part(uir_tokenizer *tokenizer, const char *text, size_t length, uint32_t line, const char *file,
                              uir_arena *arena, uir_diagnostics *diagnostics);
 void uir_tokenizer_advance(uir_tokenizer *tokenizer);
-/* The current token is this punctuation or this keyword. */
+/* Whether the current token is this punctuation or keyword. */
 bool uir_tokenizer_is(const uir_tokenizer *tokenizer, const char *text);
 /* Consumes it if it is. */
 bool uir_tokenizer_accept(uir_tokenizer *tokenizer, const char *text);
@@ -81,12 +81,12 @@ bool uir_tokenizer_accept(uir_tokenizer *tokenizer, const char *text);
 uir_status uir_tokenizer_expect(uir_tokenizer *tokenizer, const char *text);
 /* Consumes an optional '-' and an INTEGER, INT64_MIN included; reports what it found otherwise. */
 uir_status uir_tokenizer_expect_integer(uir_tokenizer *tokenizer, int64_t *out_value);
-/* Consumes an optional '-' and an INTEGER, REAL, `inf` or `nan`: whatever uir_text_append_double prints. */
+/* Consumes an optional '-' and an INTEGER, REAL, `inf` or `nan`: all that uir_text_append_double prints. */
 uir_status uir_tokenizer_expect_double(uir_tokenizer *tokenizer, double *out_value);
-/* Consumes a NAME and copies it, zero terminated, into the arena; `what` says what is named, for the message. */
+/* Consumes a NAME and copies it, zero terminated, into the arena; `what` names it in the message. */
 uir_status uir_tokenizer_expect_name(uir_tokenizer *tokenizer, const char *what, const char **out_name);
-/* Reports UIR_STATUS_BAD_FILE at the current token, with the source line for the caret. At an ERROR token, which has
- * been reported already, only the status is returned. */
+/* Reports UIR_STATUS_BAD_FILE at the current token, with the source line for the caret. For an ERROR token, reported
+ * already, it only returns the status. */
 uir_status uir_tokenizer_error(uir_tokenizer *tokenizer, const char *format, ...) UIR_PRINTF(2, 3);
 uir_status uir_tokenizer_error_at(uir_tokenizer *tokenizer, const uir_token *token, const char *format, ...)
     UIR_PRINTF(3, 4);

@@ -17,7 +17,7 @@
         uint32_t count, capacity;                                                                                      \
     }
 
-/* Makes room for `extra` more elements; UIR_STATUS_OUT_OF_MEMORY when it cannot. */
+/* Reserves capacity for `extra` more elements; UIR_STATUS_OUT_OF_MEMORY on failure. */
 uir_status uir_vector_reserve_bytes(uir_arena *arena, void **data, uint32_t count, uint32_t *capacity, uint32_t extra,
                                     size_t element_size);
 

@@ -1,5 +1,5 @@
-/* A thread that calls a function when a time has passed. In: milliseconds. Out: one call, unless it is stopped before.
- * There is no thread before the first start; it waits for the next one until the watch ends. */
+/* A timer: calls a function on a thread of its own after a time, unless stopped before. The first start creates the
+ * thread, which lasts until uir_watch_deinit. */
 #ifndef UIR_BASE_WATCH_H
 #define UIR_BASE_WATCH_H
 
@@ -16,9 +16,10 @@ typedef struct uir_watch {
     void *user;
 } uir_watch;
 
-/* Zero is a watch. `ring` is called with the watch's lock held: it sets flags. OUT_OF_MEMORY: there is no thread. */
+/* A zeroed watch is valid. `ring` is called with the watch's lock held: it may only set flags. OUT_OF_MEMORY: the
+ * thread cannot be started. */
 uir_status uir_watch_start(uir_watch *watch, uint64_t milliseconds, void (*ring)(void *user), void *user);
-/* After it `ring` is not called. */
+/* `ring` is not called after this returns. */
 void uir_watch_stop(uir_watch *watch);
 void uir_watch_deinit(uir_watch *watch);
 

@@ -1,9 +1,9 @@
-/* The cache of compiled things: blobs on disk by the digest of what decides them, for one owner, shared by his
+/* The compile cache: blobs on disk under the digest of all that determines them, for one user, shared by their
  * processes.
  *
- * In: key material (whatever decides the bytes: model, options, CPU, compiler, version), bytes to keep. Out: the bytes,
- * mapped or read, page-aligned, when an entry of that key is there and whole. A cache is a convenience: whatever goes
- * wrong with it is a warning and a status on which the caller goes on without. File names are made from keys alone. */
+ * In: key material (all that determines the bytes: model, options, CPU, compiler, version), bytes to keep. Out: the
+ * bytes, mapped or read, page-aligned, if there is an intact entry of that key. The cache is optional: each failure is
+ * a warning and a status, and the caller goes on without it. File names are made from keys only. */
 #ifndef UIR_CACHE_CACHE_H
 #define UIR_CACHE_CACHE_H
 
@@ -16,64 +16,63 @@ typedef uir_digest uir_cache_key;
 typedef struct uir_cache_options {
     const char *folder; /* NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir */
     uint64_t limit;     /* bytes on disk; 0: UIR_CACHE_LIMIT_DEFAULT */
-    bool copy;          /* entries are read into memory, and never mapped */
+    bool copy;          /* entries are read into memory, never mapped */
 } uir_cache_options;
 #define UIR_CACHE_LIMIT_DEFAULT ((uint64_t)8 << 30)
 
 typedef struct uir_cache_entry {
     const void *bytes; /* page-aligned, read only */
     size_t size;
-    void *map; /* the whole file; the cache's own, as is what follows */
+    void *map; /* the whole file; private, like the members below */
     size_t map_size;
-    struct uir_budget *budget; /* that the map counts in; NULL: none */
+    struct uir_budget *budget; /* that counts the map; NULL: none */
     uir_cache_key key;
-    uint64_t stamp[8]; /* of the file when its bytes were known to be whole */
+    uint64_t stamp[8]; /* of the file when its bytes were verified */
 } uir_cache_entry;
 
 uir_cache_key uir_cache_make_key(const void *material, size_t size);
 
-/* Opens the folder, made with mode 0700 where it is missing. IO_FAILED with a warning when there is none or it cannot
- * be trusted: not the caller's own, or others may write to it. `options` may be NULL. */
+/* Opens the folder, created with mode 0700 if missing. IO_FAILED with a warning if there is none, or if it is not
+ * trusted: not owned by the caller, or writable by others. `options` may be NULL. */
 uir_status uir_cache_open(const uir_allocator *allocator, const uir_cache_options *options,
                           uir_diagnostics *diagnostics, uir_cache **out_cache);
 void uir_cache_close(uir_cache *cache); /* NULL is fine; entries stay valid */
 
-/* NOT_FOUND, without a message, when there is no such entry. One that is damaged counts as none and is removed, with a
- * warning. An entry is used until released even if another process removes it meanwhile. */
+/* Loads an entry. NOT_FOUND, without a message, if there is none; a damaged one is removed, with a warning. An entry is
+ * valid until released, even if another process removes it. */
 uir_status uir_cache_load(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics,
                           uir_cache_entry *out_entry);
 void uir_cache_entry_release(uir_cache_entry *entry);
-/* Notes that the entry's file is whole as it lies there, so that a large one need not be read to be sure of it the next
- * time. Does nothing when the file has changed since, or so lately that a change would not show. Entries that were
- * loaded are noted by themselves. */
+/* Records that the entry's file is intact, so that a large one need not be read for verification the next time. Does
+ * nothing if the file has changed since, or so recently that a change might not show. Loading an entry records it
+ * too. */
 void uir_cache_settle(uir_cache *cache, const uir_cache_entry *entry);
 
-/* Whether the entry's file, if it is there still, has the bytes that were mapped, as far as its size and the time of
- * its last change tell: it was neither cut short nor written to. */
+/* Whether the entry's file, if it still exists, is unchanged since it was mapped, by its size and modification time. */
 bool uir_cache_entry_is_unchanged(const uir_cache *cache, const uir_cache_entry *entry);
 
-/* Replaces an entry of that key at once: others see the old one or the new one. Then removes the entries that were not
- * used for longest until the limit holds. LIMIT when the entry alone is larger; IO_FAILED (read only, disk full); both
- * with a warning, and nothing is left of it. */
+/* Stores an entry atomically: others see the old one or the new one. Then removes the least recently used entries until
+ * the limit holds. LIMIT if the entry exceeds the limit; IO_FAILED (read only, disk full); both with a warning, and
+ * nothing is stored. */
 uir_status uir_cache_store(uir_cache *cache, uir_cache_key key, const void *bytes, size_t size,
                            uir_diagnostics *diagnostics);
 
-/* The same, a part at a time. */
+/* The same, in parts. */
 typedef struct uir_cache_writer uir_cache_writer;
 uir_status uir_cache_writer_create(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics,
                                    uir_cache_writer **out_writer);
-/* LIMIT, IO_FAILED: with a warning, after which nothing but abandoning it makes sense. */
+/* LIMIT, IO_FAILED: with a warning; the writer can then only be abandoned. */
 uir_status uir_cache_writer_append(uir_cache_writer *writer, const void *data, size_t size);
-/* Over the first bytes of what was appended; of the first 4096 alone. */
+/* Overwrites the first bytes appended; within the first 4096. */
 uir_status uir_cache_writer_patch(uir_cache_writer *writer, const void *data, size_t size);
 /* Whether the `size` bytes appended at `offset` are these. */
 bool uir_cache_writer_equals(uir_cache_writer *writer, uint64_t offset, const void *data, size_t size);
-/* Makes it an entry, and hands that out without reading it again. Ends the writer in any case. */
+/* Makes it an entry, and returns that without reading it again. Ends the writer in any case. */
 uir_status uir_cache_writer_finish(uir_cache_writer *writer, uir_cache_entry *out_entry);
 void uir_cache_writer_abandon(uir_cache_writer *writer); /* NULL is fine */
 
 uir_status uir_cache_remove(uir_cache *cache, uir_cache_key key, uir_diagnostics *diagnostics);
-/* Removes every entry and what dead processes left. `out_bytes` (may be NULL): how much that was. */
+/* Removes all entries, and files of dead processes. `out_bytes` (may be NULL): the bytes removed. */
 uir_status uir_cache_clear(uir_cache *cache, uir_diagnostics *diagnostics, uint64_t *out_bytes);
 
 #endif

@@ -1,10 +1,10 @@
-/* Which bytes these are: BLAKE2b, of 256 bits. Nobody can make two of one digest, whatever he may write, so that what
- * is kept for one model never answers for another's. That is what keys are made of; xxHash, which is several times as
- * fast and which anybody can make collide, finds damage and fills tables, and decides nothing.
+/* Digests: BLAKE2b, 256 bits, for keys of the cache. Nobody can make a collision, so an entry of one model never serves
+ * another. xxHash is several times as fast, but collisions can be forged: it detects damage and indexes hash tables
+ * only.
  *
- * In: bytes, or a file. Out: the digest; of what may be large, of a tree of two levels: each piece of UIR_DIGEST_PIECE
- * bytes is hashed with the personalization "uir piece", and the size as 64 bits, the least first, and the pieces'
- * digests in order, with "uir pieces". The pieces are hashed on several threads; how many decides nothing. */
+ * In: bytes, or a file. Out: the digest; for large input, of a tree of two levels. Each piece of UIR_DIGEST_PIECE bytes
+ * is hashed with the personalization "uir piece". The size as 64 bits, least significant first, followed by the pieces'
+ * digests in order, is hashed with "uir pieces". Several threads hash pieces; their number does not matter. */
 #ifndef UIR_CACHE_DIGEST_H
 #define UIR_CACHE_DIGEST_H
 
@@ -18,23 +18,23 @@ typedef struct uir_digest {
     uint8_t bytes[UIR_DIGEST_SIZE];
 } uir_digest;
 
-/* Of few bytes, at once: no tree. */
+/* Digest of a few bytes: no tree. */
 uir_digest uir_digest_make(const void *data, size_t size);
 
 typedef struct uir_digest_options {
     uint32_t threads;            /* at most; 0: one */
-    const volatile bool *cancel; /* asked before each piece; NULL: nobody asks */
+    const volatile bool *cancel; /* polled before each piece; NULL: none */
 } uir_digest_options;
 
-/* Of many, as a tree. CANCELLED when the flag was set; OUT_OF_MEMORY. */
+/* Digest of a tree. CANCELLED when the flag is set; OUT_OF_MEMORY. */
 uir_status uir_digest_of_memory(const void *data, uint64_t size, const uir_digest_options *options,
                                 const uir_allocator *allocator, uir_digest *out_digest);
-/* The same of the first `size` bytes of the file, which are read and never mapped: a file that is cut short meanwhile
- * is IO_FAILED. */
+/* The same for the first `size` bytes of the file, read and never mapped: IO_FAILED if the file is truncated
+ * meanwhile. */
 uir_status uir_digest_of_file(int descriptor, uint64_t size, const uir_digest_options *options,
                               const uir_allocator *allocator, uir_digest *out_digest);
 
-/* As hexadecimal digits, and what was written so. */
+/* Print and parse hexadecimal digits. */
 void uir_digest_print(const uir_digest *digest, char out_text[UIR_DIGEST_TEXT_SIZE]);
 bool uir_digest_parse(const char *text, size_t length, uir_digest *out_digest);
 

@@ -1,4 +1,4 @@
-/* What the cache's files share. Private to this folder. */
+/* Internal declarations of the cache. */
 #ifndef UIR_CACHE_INTERNAL_H
 #define UIR_CACHE_INTERNAL_H
 
@@ -13,37 +13,37 @@ struct uir_cache {
 };
 
 #define UIR_CACHE_NAME_SIZE (UIR_DIGEST_TEXT_SIZE + 8)
-#define UIR_CACHE_TEMPORARY "tmp-" /* an entry that is being written */
-#define UIR_CACHE_USE       ".use" /* beside an entry: its time is the last use, its contents a stamp */
+#define UIR_CACHE_TEMPORARY "tmp-" /* an entry being written */
+#define UIR_CACHE_USE       ".use" /* beside an entry: its time is that of the last use, its contents a stamp */
 void uir_cache_name(uir_cache_key key, const char *suffix, char out_name[UIR_CACHE_NAME_SIZE]);
 
-/* An entry's file: a page of header, so that what follows is page-aligned where it is mapped, then the bytes. */
+/* An entry's file: a page of header, so that mapped bytes are page-aligned, then the bytes. */
 #define UIR_CACHE_PAGE 4096
 typedef struct uir_cache_header {
     char magic[8];
-    uint32_t version, order; /* `order` is 0x01020304 on a machine of the same byte order */
+    uint32_t version, order; /* `order` is 0x01020304 in the machine's byte order */
     uint64_t size;
     uir_cache_key key;
-    uint64_t hash[2]; /* of the bytes: low, high. xxh3 finds damage; whoever may write here needs to forge nothing */
+    uint64_t hash[2]; /* of the bytes: low, high. xxh3 finds damage; against forgery the folder is private */
     uint64_t check;   /* of all above */
 } uir_cache_header;
 void uir_cache_header_fill(uir_cache_header *header, uir_cache_key key, uint64_t size, const uint64_t hash[2]);
 
-/* Hashing hundreds of megabytes takes longer than a start may. A file that was found whole is known by what the kernel
- * changes with every write to it; as long as all of that is the same, a large one is not read again. */
+/* Identifies a file that was verified, by what the kernel changes on every write: a large file with the same stamp is
+ * not hashed again, since hashing takes longer than a start may. */
 typedef struct uir_cache_stamp {
     uint64_t device, inode, size;
     int64_t changed_s, changed_ns, modified_s, modified_ns;
     uint64_t check;
 } uir_cache_stamp;
 struct stat;
-/* A map of the file behind the descriptor, or its bytes, as an entry. False: that cannot be; errno says why. */
+/* Maps the file behind the descriptor, or reads it, as an entry. False with errno set on failure. */
 bool uir_cache_map(const uir_cache *cache, int fd, const struct stat *about, uir_cache_key key,
                    uir_cache_entry *out_entry);
 
 /* folder.c */
 uir_status uir_cache_open_folder(uir_cache *cache, const char *folder, uir_diagnostics *diagnostics);
-/* Removes least recently used entries until the limit holds, `kept` never; and what dead processes left. */
+/* Removes least recently used entries, except `kept`, until the limit holds; also files of dead processes. */
 void uir_cache_prune(uir_cache *cache, uir_cache_key kept);
 
 #endif

@@ -1,5 +1,5 @@
-# Turns text files into a C file of byte arrays. In: FILES (a list), OUTPUT, HEADER (declares them), PREFIX. Out: PREFIX_parts,
-# _sizes, _count; with NAMES, also PREFIX_names: the files' paths from that folder.
+# Turns text files into a C file of byte arrays. In: FILES (a list), OUTPUT, HEADER (declares them), PREFIX. Out:
+# PREFIX_parts, _sizes, _count; with NAMES, also PREFIX_names: the files' paths from that folder.
 set(arrays "")
 set(parts "")
 set(sizes "")

@@ -1,13 +1,14 @@
-# The public libraries as they are installed, and what finds them: libuir, libuir_rt, each shared and static; the header,
-# the programs, pkg-config files, a CMake package. In: the stages' targets. Out: targets uir_shared, uir_static,
-# uir_rt_shared, uir_rt_static, uir_installed (all that `cmake --install` takes), and the rules of `cmake --install`.
+# The installed files: libuir and libuir_rt, each shared and static; the headers, the programs, pkg-config files, a
+# CMake package. In: the stages' targets. Out: targets uir_shared, uir_static, uir_rt_shared, uir_rt_static,
+# uir_installed (everything that `cmake --install` needs), and the rules of `cmake --install`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 add_custom_target(uir_installed)
 
 # uir_add_public_library(NAME OWN target... PARTS target... EXTERNAL library...)
-# OWN: targets whose every object is in it; PARTS: targets of which a shared library takes what it uses.
+# OWN: targets with every object in the library; PARTS: targets of which a shared library links only the objects it
+# uses.
 function(uir_add_public_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OWN;PARTS;EXTERNAL")
   set(own "")
@@ -18,7 +19,7 @@ function(uir_add_public_library name)
   foreach(target IN LISTS arg_PARTS)
     list(APPEND all $<TARGET_OBJECTS:${target}>)
   endforeach()
-  # The stages hide every name that the public header does not mark.
+  # The stages hide every name that a public header does not mark.
   add_library(${name}_shared SHARED ${own})
   target_link_libraries(${name}_shared PRIVATE ${arg_PARTS} ${arg_EXTERNAL} m)
   target_link_options(${name}_shared PRIVATE LINKER:--gc-sections LINKER:--as-needed)
@@ -49,7 +50,7 @@ if(NOT UIR_RUNTIME_ONLY)
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/uir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# The licence goes with the binaries; documents name each other by their places in the checkout, which they keep.
+# The licence is installed with the binaries; documents keep their relative paths, by which they name each other.
 foreach(file LICENSE THIRD_PARTY.md SECURITY.md README.md)
   install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endforeach()
@@ -61,7 +62,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/uirConfig.cmake
 install(FILES ${PROJECT_BINARY_DIR}/uirConfig.cmake ${PROJECT_BINARY_DIR}/uirConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/uir)
 
-# The prefix is found from where the file lies, so that an installed tree may be moved.
+# The prefix is relative to the file, so that an installed tree may be moved.
 file(RELATIVE_PATH UIR_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(pair IN LISTS public_libraries)
   string(REPLACE "|" ";" pair "${pair}")

@@ -1,7 +1,7 @@
-# The libraries that decode pictures. A build goes without those that are not there, and so does one for another machine
-# or of the runtime alone unless it says -DUIR_PICTURES=ON itself. Out, for both public libraries: UIR_PICTURE_LIBRARIES,
-# UIR_PICTURE_DEFINITIONS, UIR_PICTURE_EXTERNAL (names to link) and UIR_PICTURE_MODULES (pkg-config's); of the formats in
-# image/full, which opens their libraries when it needs them, UIR_PICTURE_FULL_DEFINITIONS and UIR_PICTURE_FULL_INCLUDES.
+# The libraries that decode pictures, each optional. A build for another machine or of the runtime alone uses none,
+# unless with -DUIR_PICTURES=ON. Out, for both public libraries: UIR_PICTURE_LIBRARIES, UIR_PICTURE_DEFINITIONS,
+# UIR_PICTURE_EXTERNAL (names to link) and UIR_PICTURE_MODULES (pkg-config's); for the formats in image/full, which
+# opens their libraries when it needs them, UIR_PICTURE_FULL_DEFINITIONS and UIR_PICTURE_FULL_INCLUDES.
 set(pictures ON)
 if(CMAKE_CROSSCOMPILING OR UIR_RUNTIME_ONLY)
   set(pictures OFF)
@@ -11,7 +11,7 @@ if(UIR_PICTURES)
   find_package(PkgConfig)
 endif()
 
-# uir_find_pictures(PREFIX NAME|module|what pkg-config is asked for|library...)
+# uir_find_pictures(PREFIX NAME|module|pkg-config's condition|library...)
 function(uir_find_pictures prefix)
   set(libraries "")
   set(definitions "")
@@ -41,6 +41,6 @@ function(uir_find_pictures prefix)
   endforeach()
 endfunction()
 uir_find_pictures(UIR_PICTURE "JPEG|libjpeg|libjpeg|jpeg" "PNG|libpng|libpng|png")
-# libtiff from 4.5 on tells errors by handle, and bounds what it allocates.
+# libtiff from 4.5 on reports errors by handle, and bounds its allocations.
 uir_find_pictures(UIR_PICTURE_FULL "TIFF|libtiff-4|libtiff-4>=4.5|tiff" "WEBP|libwebp|libwebp|webp"
                   "JPEG2000|libopenjp2|libopenjp2>=2.5|openjp2")

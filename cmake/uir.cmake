@@ -1,5 +1,5 @@
-# The project's own target functions. In: names, sources, dependencies. Out: targets built the same way everywhere, and
-# a configure error when one links what the table in layers.txt does not allow.
+# The project's target functions. In: names, sources, dependencies. Out: targets built the same way everywhere, and a
+# configure error when one links a library that the table in layers.txt does not allow.
 
 set(UIR_LAYERS_FILE ${CMAKE_CURRENT_LIST_DIR}/layers.txt)
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${UIR_LAYERS_FILE})
@@ -90,9 +90,10 @@ function(uir_target_settings target)
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# uir_add_library(NAME [STAND_IN] SOURCES file... [DEPENDS uir_library...] [LIBRARIES external...] [DEFINITIONS macro...])
-# A static library of one folder. DEPENDS are libraries of this project, checked against the table. A STAND_IN defines for
-# libuir_rt functions that libuir has of its own: libuir leaves it out, by the property UIR_STAND_IN.
+# uir_add_library(NAME [STAND_IN] SOURCES file... [DEPENDS uir_library...] [LIBRARIES external...]
+#                 [DEFINITIONS macro...])
+# A static library of one folder. DEPENDS are libraries of this project, checked against the table. A STAND_IN defines
+# for libuir_rt functions that libuir defines itself: libuir leaves it out, by the property UIR_STAND_IN.
 function(uir_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STAND_IN" "" "SOURCES;DEPENDS;LIBRARIES;DEFINITIONS")
   add_library(${name} STATIC ${arg_SOURCES})
@@ -105,7 +106,7 @@ function(uir_add_library name)
 endfunction()
 
 # uir_add_tool(NAME SOURCES file... DEPENDS uir_library... [LIBRARIES external...] [DEFINITIONS macro...])
-# A program in build/<preset>/bin. One that depends on a public library alone sees include/ and nothing else.
+# A program in build/<preset>/bin. One that depends on a public library alone sees only include/.
 function(uir_add_tool name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;DEFINITIONS")
   add_executable(${name} ${arg_SOURCES})
@@ -119,9 +120,9 @@ function(uir_add_tool name)
 endfunction()
 
 # uir_add_test(NAME SOURCES file... LIBRARIES library... [LABELS label...] [ARGUMENTS arg...] [DEFINITIONS macro...])
-# A cmocka program registered with ctest, run in the source tree's root. Of the labels, `long` keeps it for
-# `script/test --long`, `default` from `--fast`, `release-only` from the sanitizers, and `threads` has it built (by the
-# target uir_threads_tests) and run under the thread sanitizer too.
+# A cmocka program registered with ctest, run in the source tree's root. Labels: `long` runs only with
+# `script/test --long`, `default` not with `--fast`, `release-only` not under the sanitizers, and `threads` also under
+# the thread sanitizer (built by the target uir_threads_tests).
 function(uir_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS;ARGUMENTS;DEFINITIONS")
   add_executable(${name} ${arg_SOURCES})

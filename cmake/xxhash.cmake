@@ -1,6 +1,6 @@
-# xxHash from its header, so that nothing links its library. The header is the same for every machine: where a toolchain
-# has none of its own, the build machine's serves, and is copied, since a folder of the build machine's headers must not
-# stand before the target's.
+# xxHash from its header, without its library. The header is the same for every machine: if a toolchain has none of its
+# own, that of the build machine is used. It is copied, since a folder of the build machine's headers must not be
+# searched before the target's.
 # Out: the target uir_xxhash.
 find_file(UIR_XXHASH_HEADER xxhash.h DOC "xxhash.h, 0.8 or newer (Debian: libxxhash-dev)")
 if(NOT UIR_XXHASH_HEADER)

@@ -1,7 +1,7 @@
-/* The way of a model, stage by stage: from a file, or from a text of some stage, to whichever stage one wants.
+/* Compiles a model stage by stage: from a file, or from a text of some stage, up to any stage.
  *
- * In: where the model is, or a module or a text; the device. Out: what the stages of stages.def have made so far. The
- * only code that sees every stage: each of the folders below knows its own. */
+ * In: a model file, a module or a text; the device. Out: the results of the stages of stages.def so far. Only this
+ * folder sees every stage. */
 #ifndef UIR_COMPILE_COMPILE_H
 #define UIR_COMPILE_COMPILE_H
 
@@ -14,7 +14,7 @@
 #include "passes/layouts.h"
 #include "passes/precision.h"
 
-/* The clean-up passes stand between PRIMITIVES and FUSION; CLEANED is the last of them. */
+/* The clean-up passes are between PRIMITIVES and PRECISION; CLEANED is the last of them. */
 typedef enum uir_stage {
 #define UIR_STAGE(symbol, ...)              UIR_STAGE_##symbol,
 #define UIR_STAGE_PASS_ON(line)             UIR_STAGE_PASS_##line,
@@ -29,62 +29,61 @@ typedef enum uir_stage {
     UIR_STAGE_CLEANED = UIR_STAGE_PRECISION - 1
 } uir_stage;
 
-/* ---- what is asked ---- */
+/* ---- options and arguments ---- */
 typedef struct uir_compile_options {
     const char *device;            /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
-    const uir_device *description; /* of what kernels are made for; NULL: the device's own */
-    const char *emitter;           /* whose sources EMIT prints; NULL: the device's own */
-    bool unfused;                  /* every primitive a group of its own */
+    const uir_device *description; /* device that kernels are made for; NULL: that of `device` */
+    const char *emitter;           /* emitter whose sources EMIT prints; NULL: the device's own */
+    bool unfused;                  /* each primitive is a group */
     bool within_nodes;             /* no fusion across nodes of the model */
-    bool exact;                    /* no operator is computed by another formula: WINOGRAD leaves all as it is */
-    bool strict;                   /* contradictions of declared shapes and faults of the compiler are errors */
-    uir_precision precision;       /* of what products multiply, for PRECISION */
-    uint32_t layouts_left_out;     /* bit per rule of passes/layouts.h, for tests of it */
-    bool isolates_faults;          /* a fault of LOOP to RUNS costs its group alone; else it ends the compile */
-    bool check_text;               /* print, parse and compare after each pass */
-    /* After the stage called `dump` ("all": each), up to CLEANED, its text is handed over. */
+    bool exact;                    /* no other formula for any operator: WINOGRAD changes nothing */
+    bool strict;                   /* contradictory declared shapes and faults of the compiler are errors */
+    uir_precision precision;       /* operand type of products, for PRECISION */
+    uint32_t layouts_left_out;     /* one bit per rule of passes/layouts.h to skip, for its tests */
+    bool isolates_faults; /* a fault in LOOP to RUNS only costs its group its kernel; else it ends the compile */
+    bool check_text;      /* print, parse and compare after each pass */
+    /* Called with the text of the stage `dump` ("all": of each), up to CLEANED. */
     const char *dump;
     void (*dump_text)(void *user, const char *stage, const char *text, size_t length);
     void *dump_user;
 } uir_compile_options;
 
-/* What PACKAGE is given. */
+/* Argument of PACKAGE. */
 typedef struct uir_compile_native {
     const char *isa;              /* a variant of the CPU */
-    const uir_cpu_object *object; /* NULL: its code comes later, what it needs is in the package */
+    const uir_cpu_object *object; /* NULL: the code is attached later; the package is prepared for it */
 } uir_compile_native;
 typedef struct uir_compile_contents {
     const uir_compile_native *natives; /* one per variant of the CPU */
     uint32_t native_count;
-    bool custom;                  /* nodes without a kernel are left to the opener; else each of them is an error */
+    bool custom; /* nodes without a kernel are left to the opener of the package; else each is an error */
     const char *const *metadata;  /* key, value, key, value ... */
     uint32_t metadata_count;      /* pairs */
-    const uir_package_sink *sink; /* NULL: only looks whether there is a package, and says why not */
+    const uir_package_sink *sink; /* NULL: only checks whether a package is possible, with messages if not */
 } uir_compile_contents;
 
-/* What NATIVE is given. May be on another thread than the rest. */
+/* Argument of NATIVE. May run on another thread. */
 typedef struct uir_compile_build {
     const uir_cpu_build_options *options;
-    const char *isa;        /* a variant of the CPU, which may be another than the kernels were cut for; NULL: theirs */
-    const char *folder;     /* of sources that options->source_folder has filled, edited or not; NULL: none */
+    const char *isa;    /* a variant of the CPU, perhaps not the one that kernels were scheduled for; NULL: that one */
+    const char *folder; /* sources that options->source_folder wrote, perhaps edited since; NULL: none */
     uir_cpu_object *object; /* the result; the caller's to deinitialise */
 } uir_compile_build;
 
-/* A schedule for one kernel, in place of its tactic's. */
+/* A schedule for one kernel, instead of its tactic's. */
 typedef struct uir_compile_schedule_text {
-    const char *kernel; /* its name; where there is none of it, nothing is changed */
+    const char *kernel; /* an unknown name changes nothing */
     uir_schedule_text text;
 } uir_compile_schedule_text;
 
 /* One call. */
 typedef struct uir_compile_call {
     uir_diagnostics *diagnostics;
-    uir_progress progress; /* of all stages that the call runs; may cancel */
+    uir_progress progress; /* of all stages of the call; may cancel */
     const uir_compile_contents *contents;
     const uir_compile_build *build;
-    const uir_record_source
-        *records; /* of parameters, by which LOOP to IGRAPH make kernels; NULL: the tactics choose */
-    const uir_compile_schedule_text *schedule; /* for SCHEDULE; borrowed as long as the kernels; NULL: none */
+    const uir_record_source *records;          /* tuning records for LOOP to IGRAPH; NULL: the tactics choose */
+    const uir_compile_schedule_text *schedule; /* for SCHEDULE; must outlive the kernels; NULL: none */
 } uir_compile_call;
 
 /* The text of a stage. */
@@ -95,21 +94,21 @@ typedef struct uir_compile_text {
     const uir_module *constants; /* as for uir_module_parse */
 } uir_compile_text;
 
-/* ---- a model on its way ---- */
+/* ---- a compile ---- */
 typedef struct uir_compile {
     uir_allocator allocator;
     uir_arena *arena; /* of the info's texts; borrowed */
     uir_compile_options options;
-    uir_onnx_source source; /* what it points to is borrowed until PRIMITIVES is done */
-    uir_stage next;         /* the first that is not done */
-    bool is_text;           /* begun from one; else from a file */
-    uir_module *onnx;       /* as the frontend made it, types filled in by PRIMITIVES */
-    uir_module *primitives; /* owns what both borrow (mapped files); from FUSION on with groups */
+    uir_onnx_source source; /* its pointers are borrowed until PRIMITIVES is done */
+    uir_stage next;         /* first stage not done yet */
+    bool is_text;           /* begun from a text, not a file */
+    uir_module *onnx;       /* made by the frontend, with types added by PRIMITIVES */
+    uir_module *primitives; /* owns what both modules borrow (mapped files); has groups from FUSION on */
     uir_onnx_info info;
     double load_ms, compile_ms;     /* ONNX; PRIMITIVES to CLEANED */
     uir_layout_counts layouts;      /* from FUSION on */
-    uir_precision_counts precision; /* from LAYOUTS on */
-    const uir_device_row *row;      /* from FUSION on, as are these */
+    uir_precision_counts precision; /* from PRECISION on */
+    const uir_device_row *row;      /* set by the first stage after CLEANED, as are the next two */
     uir_cpu_device cpu;
     uir_lowering lowering;
     const uir_igraph **igraphs; /* after RUNS: all variants of all kernels */
@@ -117,27 +116,27 @@ typedef struct uir_compile {
     uir_cpu_object names; /* their symbols in native code */
 } uir_compile;
 
-/* A model's file. `arena` holds the texts of the info. `options` may be NULL. */
+/* Starts from a model's file. `arena` holds the texts of the info. `options` may be NULL. */
 void uir_compile_init(uir_compile *compile, const uir_onnx_source *source, const uir_compile_options *options,
                       const uir_allocator *allocator, uir_arena *arena);
-/* Puts the text of a stage in the file's place; INVALID_ARGUMENT for a stage whose texts nobody reads. */
+/* Starts from the text of a stage instead; INVALID_ARGUMENT for a stage whose texts cannot be read. */
 uir_status uir_compile_read(uir_compile *compile, uir_stage stage, const uir_compile_text *text,
                             uir_diagnostics *diagnostics);
 void uir_compile_deinit(uir_compile *compile);
-/* Of a file: the source is not needed any more; what both modules borrow belongs to the primitives. */
+/* Drops the ONNX module and the source; the primitives own what both modules borrow. */
 void uir_compile_drop_onnx(uir_compile *compile);
 
-/* Runs what is not done yet up to `last`. PACKAGE and NATIVE each follow RUNS, as often as they are asked for, and EMIT
- * runs nothing. After a failure the info has what was read of the file until then; UNSUPPORTED or LIMIT
- * (uir_lowering_is_refusal) from FUSION on: no kernels for the device can be made of the model. */
+/* Runs the stages not done yet, up to `last`. PACKAGE and NATIVE need RUNS and may be repeated; EMIT runs nothing.
+ * After a failure the info has what was read of the file. UNSUPPORTED or LIMIT (uir_lowering_is_refusal) from FUSION
+ * on: the device cannot run the model. */
 uir_status uir_compile_run(uir_compile *compile, uir_stage last, const uir_compile_call *call);
-/* Appends the text of a stage: of the last that is done, of ONNX, or, after RUNS, EMIT's. */
+/* Appends the text of a stage: the last one done, ONNX, or, after RUNS, EMIT. */
 uir_status uir_compile_print(const uir_compile *compile, uir_stage stage, const uir_print_options *options,
                              uir_text *text, uir_diagnostics *diagnostics);
-/* Of one kernel alone, without the module; NOT_FOUND when there is none of that name. */
+/* The same for one kernel, without the module; NOT_FOUND for an unknown name. */
 uir_status uir_compile_print_kernel(const uir_compile *compile, uir_stage stage, const char *name, uir_text *text,
                                     uir_diagnostics *diagnostics);
-/* The instruction set of its native code; NULL: it has none. */
+/* The instruction set of native code for the device; NULL: none. */
 const char *uir_compile_get_isa(const uir_compile *compile);
 
 /* ---- the table ---- */

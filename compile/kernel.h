@@ -1,4 +1,4 @@
-/* Kernels on the devices of this build: one table of what can run an iGraph, for tools and tests.
+/* Runs kernels on the devices of this build: the table of engines for iGraphs, for tools and tests.
  *
  * In: a verified iGraph and the name of a runner: "interpreter", "vm[:isa]", "cpu[:variant]". Out: its run on a
  * caller's buffers. */
@@ -7,34 +7,34 @@
 
 #include "ir/kernel/igraph.h"
 
-/* The descriptions that kernel texts may name after `on`. */
+/* The device descriptions that kernel texts may name after `on`. */
 typedef struct uir_compile_devices uir_compile_devices;
-/* `cpu_variant`: whose registers and caches "cpu" means, or NULL for this machine's best. */
+/* `cpu_variant`: the variant of the CPU that "cpu" describes; NULL: the best of this machine. */
 uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
                                       uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
-/* The devices of a description besides, of which `*out_first` is the first, in place of what is there by their names,
- * but for the processor's own. What is wrong
- * with the text is told by its line. */
+/* Adds the devices of a text, replacing those of the same name except the CPU of this machine. `*out_first` is the
+ * first one added. Errors in the text are reported with their line. */
 uir_status uir_compile_devices_add(uir_compile_devices *devices, const char *text, size_t length, const char *file,
                                    uir_diagnostics *diagnostics, const uir_device **out_first);
-/* By "name" or "name:chip"; "cpu:variant" is the CPU's, of the variant that it was made for. INVALID_ARGUMENT, saying
- * what there is. */
+/* Finds by "name" or "name:chip"; "cpu:variant" finds the CPU, whatever its variant. INVALID_ARGUMENT with a message
+ * that lists the devices. */
 uir_status uir_compile_devices_find(const uir_compile_devices *devices, const char *name, uir_diagnostics *diagnostics,
                                     const uir_device **out_device);
 void uir_compile_devices_destroy(uir_compile_devices *devices);
 const uir_device_list *uir_compile_devices_get(const uir_compile_devices *devices);
 
-/* Appends the source that the kernel's device compiles, or that of another emitter, by its name (NULL: none); `index`
- * tells the kernels of one text apart. UNSUPPORTED for a device without an emitter in this build. */
+/* Appends the kernel's source by its device's emitter, or by the one named `emitter` (or NULL); `index` distinguishes
+ * the kernels of one text. UNSUPPORTED for a device without an emitter in this build; INVALID_ARGUMENT for an unknown
+ * name. */
 uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter, uint32_t index, uir_text *text,
                                    uir_diagnostics *diagnostics);
 const char *uir_compile_emitter_name(size_t index); /* NULL past the end */
 
 typedef struct uir_kernel_runner uir_kernel_runner;
-/* INVALID_ARGUMENT, saying what there is, for a name that no runner has. */
+/* INVALID_ARGUMENT with a message that lists the runners, for an unknown name. */
 uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics);
-/* `name` as above. INVALID_ARGUMENT with a message that lists the runners when there is none of that name. `cancel` (or
- * NULL) is polled here and in runs, where the runner can: CANCELLED. */
+/* The same for `name`, and for a runner of another device. `cancel` (or NULL) is polled here and in runs, by runners
+ * that can: CANCELLED. */
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
                                     const volatile bool *cancel, uir_diagnostics *diagnostics,
                                     uir_kernel_runner **out_runner);
@@ -44,7 +44,7 @@ uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arg
                                  uint32_t threads, uir_diagnostics *diagnostics);
 /* Names of runners that work on this machine; NULL past the end. */
 const char *uir_kernel_runner_name(size_t index);
-/* What may stand after the colon of runner `index`; NULL past the end. */
+/* Variant names after the colon of runner `index`; NULL past the end. */
 const char *uir_kernel_runner_variant(size_t index, size_t variant);
 
 #endif

@@ -1,6 +1,6 @@
-/* Records of parameters, by the kernel that they are for: what a compile is given, what measuring has found.
+/* Tuning records by kernel: read for a compile, written by uir-tune.
  *
- * In: text, or whoever has records. Out: what lower/parameters.h takes. Text:
+ * In: text, or a source of records. Out: parameters for lower/parameters.h. Text:
  *
  *   records 1
  *   # k5_matmul
@@ -9,9 +9,10 @@
  *     tile 96 x 512 cost 31744
  *   }
  *
- * The digits are a digest of the version of records, the device's description and the kernel's naive loop AST: a record
- * is for this kernel on this device, whichever model it is in. Who gives one need not be believed: what does not fit is
- * left out with a warning, and what fits decides how long a kernel takes, never what it computes. */
+ * The digits are a digest of the version of records, the device's description without measured rates, and the kernel's
+ * naive loop AST: a record is for this kernel on this device, in any model. A source of records need not be trusted: a
+ * record that does not fit is ignored with a warning, and one that fits changes only a kernel's time, never its
+ * results. */
 #ifndef UIR_COMPILE_RECORDS_H
 #define UIR_COMPILE_RECORDS_H
 
@@ -25,7 +26,7 @@ enum { UIR_RECORDS_VERSION = 1, UIR_RECORDS_MAX = 1 << 16 };
 
 typedef struct uir_record {
     uir_digest kernel;
-    const char *name; /* the kernel's, for the reader; NULL: nobody knows it */
+    const char *name; /* of the kernel, as a comment; NULL: unknown */
     uir_parameters parameters;
 } uir_record;
 
@@ -33,20 +34,20 @@ typedef struct uir_records {
     uir_vector(uir_record) items;
 } uir_records;
 
-/* All is allocated from the arena. BAD_FILE, with a message, for what are no records, or such of another version. */
+/* All is allocated from the arena. BAD_FILE, with a message, for malformed text or another version. */
 uir_status uir_records_parse(const char *text, size_t length, const char *file, uir_arena *arena,
                              uir_diagnostics *diagnostics, uir_records *out_records);
 void uir_records_print(const uir_records *records, uir_text *text);
-/* NULL: there is none for the kernel. */
+/* NULL: none for the kernel. */
 const uir_parameters *uir_records_find(const uir_records *records, const uir_digest *kernel);
 
 /* `text`: the kernel's naive loop AST without its name. */
 uir_status uir_record_identify(const uir_device *device, const char *text, size_t length,
                                const uir_allocator *allocator, uir_digest *out_kernel);
 
-/* Who has records. */
+/* A source of records. */
 typedef struct uir_record_source {
-    /* NOT_FOUND: none for this kernel; `name` and `diagnostics` are for what is to be said of one. */
+    /* NOT_FOUND: none for this kernel; `name` and `diagnostics` are for messages about one. */
     uir_status (*find)(void *user, const uir_digest *kernel, const char *name, uir_diagnostics *diagnostics,
                        uir_parameters *out_parameters);
     void *user;

@@ -1,10 +1,10 @@
-/* What the rows of stages.def name, and what these share. */
+/* Declares the functions named in stages.def, and their shared parts. */
 #ifndef UIR_COMPILE_STAGES_H
 #define UIR_COMPILE_STAGES_H
 
 #include "compile/compile.h"
 
-/* Where the arguments are left out, they are the columns' of uir_stage_row. */
+/* The types of the columns of uir_stage_row, with their parameters. */
 typedef uir_status uir_stage_run(uir_compile *compile, uir_stage stage, const uir_compile_call *call);
 typedef uir_status uir_stage_print(const uir_compile *compile, uir_stage stage, const uir_print_options *options,
                                    uir_text *text, uir_diagnostics *diagnostics);
@@ -12,7 +12,7 @@ typedef uir_status uir_stage_read(uir_compile *compile, uir_stage stage, const u
                                   uir_diagnostics *diagnostics);
 typedef uir_status uir_stage_key(const uir_compile *compile, uir_text *text);
 
-/* primitives.c: `stage` of run_pass says which of the passes. */
+/* primitives.c; run_pass runs the pass `stage` */
 uir_stage_run uir_compile_load, uir_compile_decompose, uir_compile_run_pass;
 /* lower.c */
 uir_stage_run uir_compile_choose_precision, uir_compile_legalise, uir_compile_lay_out, uir_compile_choose_winograd,
@@ -26,9 +26,9 @@ uir_stage_read uir_compile_read_onnx, uir_compile_read_primitives, uir_compile_r
 /* keys.c */
 uir_stage_key uir_key_of_package, uir_key_of_native;
 
-/* What FUSION begins with: the device, and no kernels. */
+/* Finds the device and starts a lowering without kernels; called by the first stage after CLEANED. */
 uir_status uir_compile_begin_lowering(uir_compile *compile, uir_diagnostics *diagnostics);
-/* What RUNS ends with: all iGraphs in one list. */
+/* Lists all iGraphs; the end of RUNS. */
 uir_status uir_compile_list_igraphs(uir_compile *compile);
 
 #endif

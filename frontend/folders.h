@@ -1,9 +1,9 @@
-/* The folders that a model's external data may lie in, and how a file in them is reached without leaving them.
+/* The folders of a model's external data, and access to files in them only.
  *
- * In: a model's path, folders that the caller names. Out: descriptors of files of which each lies, when all symbolic
- * links have been followed, below one of the folders: those that the caller named, the folder of the model's path, and
- * the folder of its real path. So a model of a cache that keeps files under their hashes and links to them by name is
- * read where it lies, and a link to anywhere else is not followed. */
+ * In: a model's path, folders named by the caller. Out: descriptors of files. With all symbolic links followed, each
+ * file is below one of these folders: those named by the caller, the folder of the model's path, the folder of its real
+ * path. Thus a model of a cache that stores files by hash, with links as names, can be read in place; links to anywhere
+ * else are not followed. */
 #ifndef UIR_FRONTEND_FOLDERS_H
 #define UIR_FRONTEND_FOLDERS_H
 
@@ -13,33 +13,32 @@ enum { UIR_FOLDERS_MAX = 4 };
 
 typedef struct uir_folder {
     int descriptor;
-    const char *path, *real; /* as it was named, and with links followed; NULL when that could not be told */
+    const char *path, *real; /* as named, and with links followed; NULL if unknown */
 } uir_folder;
 
 typedef struct uir_folders {
-    uir_folder rows[UIR_FOLDERS_MAX]; /* in the order in which a file is looked for */
+    uir_folder rows[UIR_FOLDERS_MAX]; /* in search order */
     uint32_t count;
 } uir_folders;
 
 typedef struct uir_folders_source {
-    const char *external_data; /* a folder that comes first; NULL: none */
-    const char *folder;        /* one in place of those of the model's path; NULL: none */
-    const char *model;         /* path of the model's file; NULL: it is not from a file */
+    const char *external_data; /* a folder searched first; NULL: none */
+    const char *folder;        /* replaces the folders of the model's path; NULL: none */
+    const char *model;         /* path of the model's file; NULL: not from a file */
 } uir_folders_source;
 
-/* Folders that cannot be opened are left out; but for `external_data`, which gives NOT_FOUND. Texts live in `arena`. To
- * be closed in any case. */
+/* Opens the folders. Those that cannot be opened are left out, except `external_data`: NOT_FOUND. Texts live in
+ * `arena`. To be closed in any case. */
 uir_status uir_folders_open(uir_folders *folders, const uir_folders_source *source, uir_arena *arena);
 void uir_folders_close(uir_folders *folders);
 
-/* Opens the file for reading that `name`, a relative path, names in the first folder that has it. Returns a descriptor
- * or -errno: ENOLINK for a symbolic link to what is not there, EXDEV for one that leads out, EMLINK for a file of
- * several names (hard links) in a folder that is not the caller's. What is no regular file may be opened too, and
- * nothing waits for it. */
+/* Opens the file `name`, a relative path, for reading in the first folder that has it. Returns a descriptor or -errno:
+ * ENOLINK for a dangling symbolic link, EXDEV for one that leads out, EMLINK for a file with several hard links in a
+ * folder of another user. May return other than regular files; does not block. */
 int uir_folders_open_file(const uir_folders *folders, const char *name);
 
-/* Opens `path` below the folder `directory` for reading without following any link. Returns a descriptor or -errno. The
- * first asks the kernel (Linux 5.6's openat2; -ENOSYS where there is none); the second walks component by component. */
+/* Opens `path` below the folder `directory` for reading, following no link. Returns a descriptor or -errno. The first
+ * uses the kernel (Linux 5.6's openat2; -ENOSYS without it); the second walks component by component. */
 int uir_confined_open_kernel(int directory, const char *path);
 int uir_confined_open_walk(int directory, const char *path);
 

@@ -1,25 +1,25 @@
-/* Inside the frontend: the state of one import, and what its files offer each other.
+/* Internal declarations of the frontend: the state of an import, and its functions.
  *
  * Two kinds of failure: a status other than OK ends the import at once (memory, limits); a problem of the model is
- * reported with uir_import_problem, remembered, and the import goes on to find the others. */
+ * reported with uir_import_problem, and the import continues to find further ones. */
 #ifndef UIR_FRONTEND_IMPORT_H
 #define UIR_FRONTEND_IMPORT_H
 
 #include "frontend/frontend.h"
 #include "frontend/tensor_proto.h"
 
-/* Functions that call each other twice double with each level: what inlining makes is bounded, in units of a name, an
- * attribute's element or 64 bytes of a tensor. */
+/* Bounds the work of inlining, which doubles with each level if functions call others twice. Units: a name, an
+ * attribute's element, 64 bytes of a tensor. */
 #define UIR_IMPORT_MAX_INLINED_WORK 4000000
 #define UIR_IMPORT_MAX_CALL_DEPTH   64
 #define UIR_IMPORT_MAX_ATTRIBUTES   256  /* of a function */
-#define UIR_IMPORT_MAX_OPSETS       4096 /* imported by a model or function: they are looked up one by one */
-#define UIR_IMPORT_MAX_UNSUPPORTED  256  /* kinds of problems told apart */
+#define UIR_IMPORT_MAX_OPSETS       4096 /* imported by a model or function; the search is linear */
+#define UIR_IMPORT_MAX_UNSUPPORTED  256  /* distinct problems */
 
 /* An interned name of the file; 0 is the empty name: absent. */
 typedef uir_string uir_name;
 
-/* What a name means in the scope being read. */
+/* The meaning of a name in the current scope. */
 typedef struct uir_import_binding {
     uir_value_id value;
     bool bound;
@@ -32,7 +32,7 @@ typedef struct uir_import_undo {
     uir_import_binding before;
 } uir_import_undo;
 
-/* Version of each imported domain. */
+/* Version of an imported domain. */
 typedef struct uir_import_opset {
     uir_name domain;
     int64_t version;
@@ -59,10 +59,10 @@ typedef struct uir_import_frame {
     uint32_t attribute_count;
 } uir_import_frame;
 
-/* What a name of an inlined function's output is shown as: the name that its caller gives it. */
+/* The name shown for an output inside an inlined function: that at its call. */
 typedef struct uir_import_alias {
     uir_name shown;
-    uint32_t scope; /* in which it holds */
+    uint32_t scope; /* in which it is valid */
 } uir_import_alias;
 
 /* A kind of problem that many nodes may share, reported once. */
@@ -84,13 +84,13 @@ typedef struct uir_importer {
     uir_strings names;
     uir_vector(uir_import_binding) bindings; /* by name */
     uir_vector(uir_import_undo) undo;
-    uir_vector(uir_dim) symbols;          /* by name: the dim that a dim_param of that text means, or none */
-    uir_vector(bool) is_dim_name;         /* by name: a dim of a main input is called so */
-    uir_vector(uir_op) ops;               /* by name of a default domain op: found rows, NONE when not looked up */
-    uir_vector(uint32_t) makers;          /* by name: index of the node in the graph being ordered, plus 1 */
+    uir_vector(uir_dim) symbols;          /* by name: the dim of a dim_param of that text, or none */
+    uir_vector(bool) is_dim_name;         /* by name: a dim of a main input has it */
+    uir_vector(uir_op) ops;               /* by name of a default domain op: its row; NONE: not looked up yet */
+    uir_vector(uint32_t) makers;          /* by name: number of its node in the graph being ordered, plus 1 */
     uir_vector(uir_import_alias) aliases; /* by name */
-    uir_vector(uint32_t) calls;           /* by name (see uir_import_find_function): index of a function, plus 1 */
-    uir_strings texts;                    /* value names given out */
+    uir_vector(uint32_t) calls;           /* by name (see uir_import_find_function): number of a function, plus 1 */
+    uir_strings texts;                    /* value names in use */
     uir_vector(uint32_t) suffixes;        /* by text: the last number appended to it */
     uint32_t scope, next_scope;
     uint32_t body, next_body;
@@ -102,17 +102,17 @@ typedef struct uir_importer {
     uint64_t inlined_work;
 
     uir_vector(uir_import_unsupported) unsupported; /* each text once */
-    uint32_t unsupported_count;                     /* times that any was found */
-    uir_status worst;                               /* of the problems so far; OK when none */
+    uint32_t unsupported_count;                     /* number of times found */
+    uir_status worst;                               /* of the problems so far; OK: none */
 } uir_importer;
 
 /* ---- scope.c: problems, names, bindings ---- */
-/* Reports and remembers. Returns OK, so that the import goes on. */
+/* Reports and remembers a problem. Returns OK, so that the import continues. */
 uir_status uir_import_problem(uir_importer *importer, uir_status status, const uir_location *place, const char *hint,
                               const char *format, ...) UIR_PRINTF(5, 6);
-/* A status from below whose message has been given: OK to go on after having remembered it, else the status itself. */
+/* For a status whose message was given: remembers it and returns OK, or returns it if it ends the import. */
 uir_status uir_import_absorb(uir_importer *importer, uir_status status);
-/* Something unsupported: one message for all nodes with the same text. */
+/* Reports something unsupported: one message for all nodes with the same text. */
 uir_status uir_import_unsupported_found(uir_importer *importer, const uir_location *place, const char *hint,
                                         const char *format, ...) UIR_PRINTF(4, 5);
 void uir_import_report_unsupported(uir_importer *importer);
@@ -125,74 +125,72 @@ uir_bytes uir_import_bytes(const uir_importer *importer, uir_name name);
 typedef struct uir_import_scope {
     uint32_t undo_count, scope, body;
 } uir_import_scope;
-/* A graph's scope within the current body; or a function body's, from which nothing outside is seen. */
+/* Enters a graph's scope within the current body; or that of a function body, which sees no outer names. */
 uir_import_scope uir_import_enter(uir_importer *importer, bool new_body);
 void uir_import_leave(uir_importer *importer, uir_import_scope saved);
-/* Binds in the current scope; a name bound twice there is a problem. */
+/* Binds in the current scope; a second binding there is a problem. */
 uir_status uir_import_bind(uir_importer *importer, uir_name name, uir_value_id value, const uir_location *place);
 const uir_import_binding *uir_import_find(const uir_importer *importer, uir_name name); /* NULL: not visible */
-/* A new value called after the name, made unique. */
+/* Adds a value with the name, made unique. */
 uir_status uir_import_new_value(uir_importer *importer, uir_name name, const uir_type *type, uir_tensor *constant,
                                 uir_value_id *out_value);
 
 /* ---- types.c ---- */
-/* Notes the dim_params of the graph's inputs; makes the symbols of plain ones, which expressions may then use. */
+/* Records the dim_params of the graph's inputs; adds symbols for plain ones, which expressions may then use. */
 uir_status uir_import_declare_dims(uir_importer *importer, const UirOnnx__GraphProto *graph);
-/* The declared type of the value called `owner`; NULL or an incomplete one gives unknown parts. */
+/* The declared type of the value `owner`; unknown parts if it is NULL or incomplete. */
 uir_status uir_import_type(uir_importer *importer, const uir_location *place, uir_bytes owner,
                            const UirOnnx__TypeProto *proto, uir_type *out_type);
-/* Notes what the graph declares of what its nodes make, when these are read. */
+/* Records the graph's declared types for results of its nodes. */
 uir_status uir_import_declared(uir_importer *importer, const UirOnnx__GraphProto *graph);
 /* "seq(tensor(f32))". */
 uir_status uir_import_type_text(uir_importer *importer, const UirOnnx__TypeProto *proto, uir_text *text);
 
 /* ---- attributes.c ---- */
-/* The node's attributes, resolved in the current frame, checked against attributes.def. Graphs are read with
- * uir_import_graph into `graph`'s children. In case of a problem the list is incomplete and *out_good false. Tensors in
- * the list are owned. */
+/* The node's attributes, resolved in the current frame and checked against attributes.def. uir_import_graph reads
+ * graphs into `graph`'s children. After a problem the list is incomplete and *out_good false. Tensors in the list are
+ * owned. */
 uir_status uir_import_attributes(uir_importer *importer, uir_graph_id graph, uir_op op, int since_version,
                                  const UirOnnx__NodeProto *node, const uir_location *place,
                                  uir_attribute **out_attributes, uint32_t *out_count, bool *out_good);
-/* The attribute proto that is meant: itself, or what its ref_attr_name stands for in the current frame; NULL: absent.
- */
+/* The attribute itself, or the one that its ref_attr_name refers to in the current frame; NULL: absent. */
 uir_status uir_import_resolve_attribute(uir_importer *importer, const UirOnnx__AttributeProto *attribute,
                                         const uir_location *place, const UirOnnx__AttributeProto **out_attribute);
 
 /* ---- order.c ---- */
-/* The order in which nodes can be read: NULL when it is the given one. A cycle is a problem, and gives the given order.
- */
+/* A topological order of nodes; NULL: the given one. A cycle is a problem, and results in the given order. */
 uir_status uir_import_order(uir_importer *importer, UirOnnx__NodeProto *const *nodes, size_t count,
                             const uint32_t **out_order);
 
 /* ---- nodes.c, functions.c ---- */
 uir_status uir_import_nodes(uir_importer *importer, uir_graph_id graph, UirOnnx__NodeProto *const *nodes, size_t count);
-/* Inputs, initializers, nodes and outputs of a graph, in a scope of its own. `info` of the main graph, else NULL. */
+/* Reads inputs, initializers, nodes and outputs of a graph, in a scope of its own. `info` of the main graph, else
+ * NULL. */
 uir_status uir_import_graph(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                             uir_arena *arena, uir_onnx_info *info);
 uir_status uir_import_read_functions(uir_importer *importer, const UirOnnx__ModelProto *model);
-/* NULL when no local function is meant. */
+/* NULL if the node does not call a local function. */
 uir_status uir_import_find_function(uir_importer *importer, const UirOnnx__NodeProto *node,
                                     uir_import_function **out_function);
 uir_status uir_import_call(uir_importer *importer, uir_graph_id graph, const UirOnnx__NodeProto *node,
                            uir_import_function *function, const uir_location *place);
-/* inspect.c: what the file says of itself, and what it holds. */
+/* inspect.c: fills the facts of the file. */
 uir_status uir_import_inspect(uir_importer *importer, const UirOnnx__ModelProto *model, uir_arena *arena,
                               uir_onnx_info *info);
-/* keep.c: within the main graph's scope, when all of it is read: adds the outputs that the source asks for, and
- * describes all of them. INVALID_ARGUMENT with a message for each name that is none. */
+/* keep.c: adds the outputs that the source asks for, and describes all outputs; called in the main graph's scope, after
+ * reading it. INVALID_ARGUMENT with a message for each unknown name. */
 uir_status uir_import_keep(uir_importer *importer, uir_graph_id graph, const UirOnnx__GraphProto *proto,
                            uir_arena *arena, uir_onnx_info *info);
-/* Counts work done inside functions; over the limit the import ends. */
+/* Counts work inside functions; beyond the limit the import ends. */
 uir_status uir_import_spend(uir_importer *importer, uint64_t amount);
-/* The value that a node's input or a graph's output names; the none value for the empty name; a problem when there is
- * none. */
+/* The value named by a node's input or a graph's output; NONE for the empty name; a problem if unknown. */
 uir_status uir_import_use(uir_importer *importer, uir_bytes bytes, const uir_location *place, const char *what,
                           uir_value_id *out_value);
-/* Where a node is: file, its name, its op, in texts of the scratch arena. */
+/* The location of a node: file, name, op, as texts of the scratch arena. */
 uir_status uir_import_place(uir_importer *importer, const UirOnnx__NodeProto *node, uir_location *out_place);
 uir_status uir_import_read_opsets(uir_importer *importer, UirOnnx__OperatorSetIdProto *const *protos, size_t count,
                                   uir_import_opsets *out_opsets);
-/* The version imported for a domain in the current body; 0: none. */
+/* Version of a domain imported in the current body; 0: none. */
 int64_t uir_import_opset_version(const uir_importer *importer, uir_name domain);
 
 #endif

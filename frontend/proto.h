@@ -1,21 +1,19 @@
-/* From a file's bytes to protobuf-c's structs, without harm.
+/* Unpacks untrusted protobuf bytes to protobuf-c's structs.
  *
- * In: the bytes of a ModelProto or a TensorProto. Out: the unpacked message in a caller's arena. Before protobuf-c sees
- * anything the bytes are walked against the schema with a bound on nesting (protobuf-c recurses without one), and
- * copied into a "shadow" from which two things are left out: fields that the schema does not know, and the contents of
- * every TensorProto.raw_data, whose place in the shadow is taken by a uir_raw_span. So weights are never copied here.
- */
+ * In: the bytes of a ModelProto or a TensorProto. Out: the unpacked message in a caller's arena. Before protobuf-c
+ * runs, the bytes are checked against the schema with a bound on nesting (protobuf-c recurses without one), and copied
+ * into a "shadow". The shadow lacks fields unknown to the schema, and has a uir_raw_span instead of the contents of
+ * each TensorProto.raw_data: weights are not copied. */
 #ifndef UIR_FRONTEND_PROTO_H
 #define UIR_FRONTEND_PROTO_H
 
 #include "base/status.h"
 #include "onnx.pb-c.h"
 
-/* Message levels, the outermost being 1; three of them make one level of If or Loop. Other readers of the format stop
- * at 100. */
+/* Message levels, the outermost being 1; a level of If or Loop takes three. Other readers of the format stop at 100. */
 #define UIR_PROTO_MAX_DEPTH 100
 
-/* What raw_data holds after unpacking: where the bytes are in the file. */
+/* Contents of raw_data after unpacking: the position of the bytes in the file. */
 typedef struct uir_raw_span {
     uint64_t offset, length;
 } uir_raw_span;
@@ -25,7 +23,7 @@ typedef struct uir_bytes {
     size_t length;
 } uir_bytes;
 
-/* Unpacks; `file` names the source in messages. The message and all it points at live in `arena`. */
+/* Unpacks; `file` names the source in messages. The message and all its parts live in `arena`. */
 uir_status uir_proto_unpack(const ProtobufCMessageDescriptor *descriptor, const uint8_t *data, uint64_t size,
                             const char *file, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                             uir_arena *arena, ProtobufCMessage **out_message);

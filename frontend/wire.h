@@ -1,6 +1,6 @@
-/* The protobuf wire format, as far as it can be read without a schema, and a writer for the few messages we write.
+/* Reads the protobuf wire format without a schema, and writes some messages.
  *
- * In: bytes from a file, trusted in nothing. Out: one field after the other, each within its message's bounds. */
+ * In: untrusted bytes. Out: one field after the other, each within its message's bounds. */
 #ifndef UIR_FRONTEND_WIRE_H
 #define UIR_FRONTEND_WIRE_H
 
@@ -26,7 +26,7 @@ typedef struct uir_wire_field {
     uint64_t length;      /* of data */
 } uir_wire_field;
 
-/* Reads one field; the reader must not be at its end. NULL when it is well formed, else what is wrong with it. */
+/* Reads one field; the reader must not be at its end. Returns NULL, or the problem if it is malformed. */
 const char *uir_wire_next(uir_wire_reader *reader, uir_wire_field *out_field);
 bool uir_wire_read_varint(uir_wire_reader *reader, uint64_t *out_value);
 
@@ -34,7 +34,7 @@ void uir_wire_write_varint(uir_text *out, uint64_t value);
 void uir_wire_write_key(uir_text *out, uint32_t number, uir_wire_type type);
 void uir_wire_write_integer(uir_text *out, uint32_t number, int64_t value);
 void uir_wire_write_bytes(uir_text *out, uint32_t number, const void *data, uint64_t length);
-/* Bytes that the varint of `value` takes. */
+/* Size of the varint of `value`, in bytes. */
 uint32_t uir_wire_varint_size(uint64_t value);
 
 #endif

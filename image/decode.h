@@ -1,4 +1,4 @@
-/* Encoded pictures as pixels.
+/* Decodes pictures to pixels.
  *
  * In: the bytes of a picture. Out: rows of pixels, in memory of the allocator. */
 #ifndef UIR_IMAGE_DECODE_H
@@ -13,7 +13,7 @@ typedef struct uir_pixels {
     uint8_t *data;
 } uir_pixels;
 
-/* Formats whose libraries libuir alone links (image/full). What reads them. */
+/* Formats whose libraries only libuir links (image/full), and their readers. */
 #define UIR_IMAGE_EXTRAS(row) row(TIFF, "TIFF") row(WEBP, "WebP") row(JPEG2000, "JPEG 2000")
 typedef enum uir_image_extra {
 #define UIR_IMAGE_EXTRA_ROW(constant, name) UIR_IMAGE_##constant,
@@ -27,13 +27,13 @@ typedef struct uir_image_extras {
 } uir_image_extras;
 
 typedef struct uir_image_options {
-    const char *format; /* "RGB", "BGR" or "Grayscale"; NULL: one channel where the picture is gray, else RGB */
-    bool (*stops)(const void *user); /* asked now and then whether to stop; NULL: never */
+    const char *format;              /* "RGB", "BGR" or "Grayscale"; NULL: one channel for a gray picture, else RGB */
+    bool (*stops)(const void *user); /* polled: whether to stop; NULL: never */
     const void *user;
-    const uir_image_extras *extras; /* NULL: pictures of these formats are UNSUPPORTED, and the problem says so */
+    const uir_image_extras *extras; /* NULL: these formats are UNSUPPORTED, with a problem */
 } uir_image_options;
 
-/* Alpha is left out. BAD_DATA or UNSUPPORTED with *out_problem saying what; CANCELLED. */
+/* Decodes; alpha is dropped. BAD_DATA or UNSUPPORTED with the problem in *out_problem; OUT_OF_MEMORY; CANCELLED. */
 uir_status uir_image_decode(const uir_allocator *allocator, const uint8_t *data, size_t size,
                             const uir_image_options *options, uir_pixels *out_pixels, const char **out_problem);
 bool uir_image_has_format(const char *format);

@@ -1,7 +1,7 @@
-/* Files that hold a value: which format one is in is told by its name's ending.
+/* Reads and writes value files; the ending of the name selects the format.
  *
- * In: a path, the formats that a library knows. Out: a datum and the name that is stored with it; and the other way
- * round. What a file may make the process do is bounded by its size. */
+ * In: a path, the formats of a library. Out: a datum and the name stored with it; and the reverse. The size of a file
+ * bounds the memory and work that reading it takes. */
 #ifndef UIR_IO_IO_H
 #define UIR_IO_IO_H
 
@@ -9,22 +9,22 @@
 #include "base/file.h"
 #include "base/text.h"
 
-/* What a reader is given, and gives back. */
+/* Arguments and results of a reader. */
 typedef struct uir_io_reading {
     const uir_allocator *allocator;
     uir_diagnostics *diagnostics;
-    const char *path, *member; /* `member`: of an archive; NULL: its only one */
+    const char *path, *member; /* `member`: of an archive; NULL: the only one */
     const uint8_t *data;       /* the whole file */
     size_t size;
-    uir_value_kind kind; /* that is expected; matters where the file does not say */
-    uir_arena arena;     /* of the name */
+    uir_value_kind kind; /* expected kind; used if the file does not tell */
+    uir_arena arena;     /* for the name */
     const char *name;
     uir_datum *datum;
 } uir_io_reading;
-/* Makes the datum of the tensor, which is released when that fails. */
+/* Makes the datum from the tensor, or releases the tensor on failure. */
 uir_status uir_io_take_tensor(uir_io_reading *reading, uir_tensor *tensor);
 
-/* What is to be written. */
+/* Arguments of a writer. */
 typedef struct uir_io_writing {
     const uir_datum *datum;
     const char *name, *path;
@@ -35,22 +35,22 @@ typedef struct uir_io_writing {
 typedef struct uir_io_format {
     const char *ending;
     uir_status (*read)(uir_io_reading *reading);
-    uir_status (*write)(const uir_io_writing *writing); /* NULL: it is read only */
+    uir_status (*write)(const uir_io_writing *writing); /* NULL: read only */
 } uir_io_format;
 typedef struct uir_io_formats {
     const uir_io_format *rows;
     size_t count;
-    const char *hint; /* which endings there are */
+    const char *hint; /* lists the endings */
 } uir_io_formats;
 
-/* By the path's ending; INVALID_ARGUMENT with a message where no row has it. */
+/* By the path's ending; INVALID_ARGUMENT with a message for an unknown one. */
 uir_status uir_io_read(const uir_io_formats *formats, uir_io_reading *reading);
 uir_status uir_io_write(const uir_io_formats *formats, const uir_io_writing *writing);
 
-/* A file's bytes. `*out_file` may be released in any case. */
+/* Reads a file. `*out_file` may be released in any case. */
 uir_status uir_io_open_file(const char *path, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                             uir_file *out_file);
-/* A whole file, in place of what was there. */
+/* Writes a whole file, overwriting an old one. */
 uir_status uir_io_write_file(const char *path, const void *bytes, size_t size, uir_diagnostics *diagnostics);
 
 /* npy.c: numpy's arrays. Types that numpy lacks are widened without loss. */

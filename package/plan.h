@@ -1,9 +1,8 @@
-/* The plan: what a package says is to be done, as flat tables, and the order of their bytes.
+/* The plan: the steps of a run, as flat tables, and their file format.
  *
- * In: the bytes of a package's plan section. Out: records that are known to be in order: every index, list, expression
- * and block has been checked, so that the executor checks values only. Bytes: each table is a u32 count and its
- * records, integers little endian; the planner writes what plan_read.c reads, and both take a record's fields from its
- * one list here.
+ * In: the bytes of a package's plan section. Out: valid records: every index, list, expression and block is checked, so
+ * that the executor checks values only. Format: each table is a u32 count and its records, in little-endian integers.
+ * Planner (plan_write.c) and reader (plan_read.c) use the same lists of fields, defined here.
  *
  * Sizes are expressions: postfix programs over symbols. A plan's symbols are the dims that inputs bind and steps learn;
  * a kernel variant's are its own (its `dim`s, `tile`s and named values), numbered from 0. */
@@ -25,15 +24,14 @@ enum {
 
 /* Where a tensor's elements are. */
 #define UIR_PLAN_STORAGES(UIR_PLAN_STORAGE)                                                                            \
-    UIR_PLAN_STORAGE(ARENA, "arena")       /* a slot that the arena gives while it is alive */                         \
-    UIR_PLAN_STORAGE(INPUT, "input")       /* what the caller gave for input `index` */                                \
-    UIR_PLAN_STORAGE(OUTPUT, "output")     /* output `index`'s buffer */                                               \
+    UIR_PLAN_STORAGE(ARENA, "arena")       /* arena memory during its lifetime */                                      \
+    UIR_PLAN_STORAGE(INPUT, "input")       /* the caller's input `index` */                                            \
+    UIR_PLAN_STORAGE(OUTPUT, "output")     /* buffer of output `index` */                                              \
     UIR_PLAN_STORAGE(CONSTANT, "constant") /* constant `index` of the weights */                                       \
-    UIR_PLAN_STORAGE(ALIAS, "alias")       /* the elements of tensor `index`, an earlier one */                        \
-    UIR_PLAN_STORAGE(OWN, "own")           /* a buffer that grows: its extents are known when it is written */         \
-    UIR_PLAN_STORAGE(PORT, "port")         /* an input of a body: where it is, the loop says */                        \
-    UIR_PLAN_STORAGE(LAID_OUT, "laid-out") /* a slot of the arena of so many elements as expression `index`            \
-                                              says: they lie by a layout, which launches alone know */
+    UIR_PLAN_STORAGE(ALIAS, "alias")       /* an alias of tensor `index`, an earlier one */                            \
+    UIR_PLAN_STORAGE(OWN, "own")           /* a growing buffer: extents are known when it is written */                \
+    UIR_PLAN_STORAGE(PORT, "port")         /* an input of a body, placed by the loop */                                \
+    UIR_PLAN_STORAGE(LAID_OUT, "laid-out") /* arena memory, expression `index` elements; launches know layout */
 typedef enum uir_plan_storage {
 #define UIR_PLAN_STORAGE_ENUM(constant, name) UIR_PLAN_STORAGE_##constant,
     UIR_PLAN_STORAGES(UIR_PLAN_STORAGE_ENUM)
@@ -41,9 +39,9 @@ typedef enum uir_plan_storage {
         UIR_PLAN_STORAGE_COUNT
 } uir_plan_storage;
 
-/* The kinds of step, and all that reading, analysing and verifying a plan know of each: UIR_PLAN_STEP(constant, name,
+/* The kinds of step, and their properties for reading, analysing and verifying a plan: UIR_PLAN_STEP(constant, name,
  * target, other, inputs, outputs, traits).
- * target, other  what the numbers of these names stand for: uir_plan_reference
+ * target, other  kinds of reference in these members: uir_plan_reference
  * inputs, outputs  how many, at least and at most
  * traits  UIR_PLAN_ bits below
  *
@@ -52,8 +50,8 @@ typedef enum uir_plan_storage {
  * HOST    the host operator named by text `target` (host_ops.def)
  * BIND    learns `symbols` from the elements of an integer tensor
  * DIMS    writes `values` into an integer tensor
- * CHECK   each element of an integer tensor, which text `target` calls it, is to be between `values`: the least ones,
- *         then what is too large; one, or each along the last axis its own. `other` 1: they are ends (base/dims/demand.h)
+ * CHECK   checks low <= element < high for an integer tensor, named by text `target` in messages. `values`: all lows,
+ *         then all highs; one pair, or one per index along the last axis. `other` 1: `ends` (base/dims/demand.h)
  * LOOP    block `target`; inputs: trips or none, condition or none, carried
  * IF      block `target` when the input is true, else block `other` */
 #define UIR_PLAN_STEPS(UIR_PLAN_STEP)                                                                                  \
@@ -76,19 +74,19 @@ typedef enum uir_plan_step_kind {
 } uir_plan_step_kind;
 
 typedef enum uir_plan_reference {
-    UIR_PLAN_OF_NOTHING, /* any number */
+    UIR_PLAN_OF_NOTHING, /* none; any number */
     UIR_PLAN_OF_KERNEL,
     UIR_PLAN_OF_TEXT,
-    UIR_PLAN_OF_BLOCK, /* a body, which no other step runs; it has run, or has not, when the step has */
+    UIR_PLAN_OF_BLOCK, /* a body, run by no other step */
 } uir_plan_reference;
 enum {
-    UIR_PLAN_ABSENT_INPUTS = 1,  /* NONE may stand among them */
+    UIR_PLAN_ABSENT_INPUTS = 1,  /* may include NONE */
     UIR_PLAN_ABSENT_OUTPUTS = 2, /* the same */
-    UIR_PLAN_FILLS = 4,          /* writes where the plan has a place for the result: storage ARENA, OUTPUT */
-    UIR_PLAN_MAKES = 8,          /* makes room for the result, whose extents it tells: storage OWN */
-    UIR_PLAN_TURNS = 16,         /* its body runs any number of times, and takes inputs of its own */
-    UIR_PLAN_BINDS = 32,         /* `symbols` have their values from it */
-    UIR_PLAN_STRIDES = 64        /* knows the slack of what it reads and writes; for others tensors are packed */
+    UIR_PLAN_FILLS = 4,          /* writes results into planned storage: ARENA, OUTPUT */
+    UIR_PLAN_MAKES = 8,          /* allocates results, of extents known only then: storage OWN */
+    UIR_PLAN_TURNS = 16,         /* its body runs any number of times, and has inputs */
+    UIR_PLAN_BINDS = 32,         /* binds `symbols` */
+    UIR_PLAN_STRIDES = 64        /* supports slack in its operands and results; for others tensors are packed */
 };
 typedef struct uir_plan_step_row {
     const char *name;
@@ -98,12 +96,12 @@ typedef struct uir_plan_step_row {
     } inputs, outputs;
     uint32_t traits;
 } uir_plan_step_row;
-/* Of a kind that there is. */
+/* `kind` must be valid. */
 const uir_plan_step_row *uir_plan_get_step_row(uint32_t kind);
 
 typedef enum uir_plan_symbol_kind { UIR_PLAN_DIM, UIR_PLAN_TILE, UIR_PLAN_VALUE } uir_plan_symbol_kind;
-/* Of a kernel's pointers in device memory, in their order. IN and OUT: `index` is the argument; CONST: `index` is the
- * input that was packed. */
+/* Roles of a kernel's pointers into device memory, in order. IN and OUT: `index` is the argument; CONST: `index` is the
+ * packed input. */
 typedef enum uir_plan_role {
     UIR_PLAN_IN,
     UIR_PLAN_OUT,
@@ -131,7 +129,7 @@ typedef struct uir_plan_integer {
     int64_t value;
 } uir_plan_integer;
 typedef struct uir_plan_text {
-    uint32_t first, count; /* of the characters; a zero follows that is not counted */
+    uint32_t first, count; /* of the characters; a zero follows, not counted */
 } uir_plan_text;
 /* A postfix operation: a uir_dim_kind; CONST pushes value, SYMBOL pushes symbol `value`, the others take two. */
 typedef struct uir_plan_operation {
@@ -159,8 +157,8 @@ typedef struct uir_plan_constant {
 typedef struct uir_plan_port {
     uint32_t name, tensor;
     uir_plan_list dim_names; /* text per dim: "" for a fixed one */
-    /* The caller may leave room behind each stretch of an axis: a symbol that has its value from how the port is bound,
-     * the elements of that axis that are left free; NONE: the tensor is always packed. Axis NONE: the symbol is 0. */
+    /* Symbol of the slack: elements of spare capacity behind each stretch of an axis in the caller's buffer, set when
+     * the port is bound. NONE: the tensor is always packed. Axis NONE: the symbol is 0. */
     uint32_t slack, slack_axis;
 } uir_plan_port;
 typedef struct uir_plan_attribute {
@@ -169,15 +167,15 @@ typedef struct uir_plan_attribute {
 
 typedef struct uir_plan_step {
     uint32_t kind, target, other;
-    uir_plan_list inputs, outputs; /* tensors, NONE where one is absent */
+    uir_plan_list inputs, outputs; /* tensors; NONE if absent */
     uir_plan_list values;          /* expressions */
     uir_plan_list symbols;
-    uir_plan_list constants; /* LAUNCH: for each variant the constant of each CONST pointer */
+    uir_plan_list constants; /* LAUNCH: for each variant the constants of its CONST pointers */
     uint32_t first_attribute, attribute_count;
-    uint32_t node, op; /* texts: what it came from */
-    uint32_t remark;   /* text: what was joined in it, or why no kernel computes it; for people */
-    /* Nodes of the model's file that it stands for, the one that most of its work is for first: twice the node's
-     * number, and 1 where a step before it computes the node as well. */
+    uint32_t node, op; /* texts: node and op that it was made from */
+    uint32_t remark;   /* text for people: what was fused into it, or why no kernel computes it */
+    /* Nodes of the model's file that it computes, the main one first: twice the node's number, plus 1 if an earlier
+     * step computes the node too. */
     uir_plan_list nodes;
 } uir_plan_step;
 /* Block 0 is the plan itself; the others are bodies. A loop's block has inputs iteration, condition, carried and
@@ -190,7 +188,7 @@ typedef struct uir_plan_block {
 typedef struct uir_plan_kernel {
     uint32_t name, first_variant, variant_count, dim_count, input_count, output_count;
 } uir_plan_kernel;
-/* The first variant of a kernel whose requirements some candidate meets is the one that runs. */
+/* A launch runs the first variant of its kernel whose requirements hold for some candidate. */
 typedef struct uir_plan_variant {
     uint64_t code_offset, code_size; /* bytecode in the code section */
     uint32_t first_symbol, symbol_count;
@@ -198,11 +196,11 @@ typedef struct uir_plan_variant {
     uint32_t first_candidate, candidate_count;
     uint32_t first_pointer, pointer_count;
     uint32_t first_phase, phase_count;
-    uint32_t scratch; /* expression: bytes of scratch of a native kernel's thread; NONE: there is no native one */
+    uint32_t scratch;           /* expression: bytes of scratch per thread of a native kernel; NONE: no native code */
     uir_plan_list native_names; /* text per native object: its symbol; NONE: not in it */
 } uir_plan_variant;
 typedef struct uir_plan_kernel_symbol {
-    uint32_t kind; /* uir_plan_symbol_kind; DIMs, TILEs and VALUEs may mix, each group in its order */
+    uint32_t kind; /* uir_plan_symbol_kind; kinds may be mixed, each in its order */
     int64_t min, max, multiple_of;
     uint32_t definition; /* VALUE: an expression over earlier symbols */
 } uir_plan_kernel_symbol;
@@ -210,25 +208,23 @@ typedef struct uir_plan_candidate {
     uint32_t first_condition, condition_count;
     uir_plan_list tiles; /* an expression per TILE */
     uint32_t cost;       /* of a unit of work: expression or NONE: 0 */
-    uint32_t units;      /* that the threads share: expression or NONE: 1 */
+    uint32_t units;      /* units of work, shared by the threads: expression or NONE: 1 */
 } uir_plan_candidate;
 typedef struct uir_plan_pointer {
     uint32_t role, index, dtype, span; /* span: expression, elements of storage */
-    uint32_t tied;                     /* OUT: the input it continues in place; NONE */
+    uint32_t tied;                     /* OUT: the input that it continues in place; NONE */
 } uir_plan_pointer;
 typedef struct uir_plan_phase {
     uir_plan_list extents; /* of its parallel axes */
-    /* Pairs of pointers, operand and result: all that the first half of the parallel indices does is to copy from the
-     * one to the other, and where `same` holds it is from each address to that address, if both begin at the same one.
-     * None: there is no such half. */
+    /* Pairs of pointers, operand and result, that the first half of the parallel indices copies, doing nothing else.
+     * Where `same` holds, and both begin at one address, each element is copied onto itself. Empty: no such half. */
     uir_plan_list copies;
     uint32_t first_same, same_count; /* conditions */
 } uir_plan_phase;
 
-/* What sizes must be to each other (ir/graph/demands.h), asked when all of them are known and `block` is run: what a branch
- * that is not taken does need not make sense, nor a loop without iterations. `or_one`: left may be 1 as well. The texts
- * are what the message says: the node, its ONNX op, its primitive (empty where the rest says all), what each side is
- * and its dims. */
+/* A constraint on sizes (ir/graph/demands.h), checked when all of them are known and `block` runs: branches not taken
+ * and loops without iterations may have invalid sizes. `or_one`: left may be 1 as well. Texts of the message: the node,
+ * its ONNX op, its primitive (empty if redundant), name and dims of each side. */
 typedef struct uir_plan_check {
     uint32_t relation, left, right, or_one; /* uir_relation, expressions */
     uint32_t block;
@@ -236,18 +232,18 @@ typedef struct uir_plan_check {
 } uir_plan_check;
 typedef struct uir_plan_native {
     uint32_t isa;     /* text: "avx2" */
-    uint32_t section; /* which native section, from 0; NONE: attached later */
+    uint32_t section; /* index of the native section, from 0; NONE: attached later */
 } uir_plan_native;
 typedef struct uir_plan_metadata {
     uint32_t key, value; /* texts */
 } uir_plan_metadata;
 
-/* A node of the model's file, those of bodies and of functions' calls too. Names are long and begin alike, so that each
- * is two texts, one behind the other. */
+/* A node of the model's file, also of bodies and of functions' calls. Its name is two texts, `place` then `name`, since
+ * many names have a long common prefix. */
 typedef struct uir_plan_node {
     uint32_t place, name, op; /* texts */
-    /* A uir_fate, STANDS: steps have it; and UIR_PLAN_FATES times the number, from 1, of the node that took it over, of
-     * one that no step has; 0: none did. */
+    /* A uir_fate (STANDS: steps compute it), plus UIR_PLAN_FATES times the number, from 1, of the node that it was
+     * merged into; 0: none. */
     uint32_t became;
 } uir_plan_node;
 enum { UIR_PLAN_FATES = 8 };
@@ -345,7 +341,7 @@ _Static_assert((int)UIR_FATE_COUNT <= (int)UIR_PLAN_FATES, "each fate has a numb
 #define uir_plan_node_fields(W, Q, r)     W(r->place) W(r->name) W(r->op) W(r->became)
 
 typedef struct uir_plan {
-    size_t size;            /* of the bytes that it was read from: what it costs is held to that */
+    size_t size;            /* of its file bytes: analysis is limited in proportion to it */
     const char *characters; /* of the texts; each text ends with a zero */
     uint32_t characters_count;
 #define UIR_PLAN_TABLE(type, field)                                                                                    \
@@ -356,17 +352,17 @@ typedef struct uir_plan {
 } uir_plan;
 
 /* Decodes and validates into the arena. `code_size`, `weights_size`, `native_count`: of the package's other sections.
- * BAD_FILE with a message that names the table when anything is out of order. */
+ * BAD_FILE with a message that names the table if anything is invalid. */
 uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint64_t code_size, uint64_t weights_size,
                          uint32_t native_count, uir_diagnostics *diagnostics, uir_plan *out_plan);
 
-/* Appends the bytes; out of memory shows in the text's status. */
+/* Appends the bytes; an allocation failure shows in the text's status. */
 void uir_plan_write(const uir_plan *plan, uir_text *bytes);
 
 static inline const char *uir_plan_get_text(const uir_plan *plan, uint32_t text) {
     return plan->characters + plan->texts[text].first;
 }
-/* Where in the model a record belongs, by its texts of a node and an operator; an empty one names none. */
+/* The location of a record in the model, by its texts of a node and an operator; either may be empty. */
 static inline uir_location uir_plan_get_location(const uir_plan *plan, uint32_t node, uint32_t op) {
     const char *name = uir_plan_get_text(plan, node), *kind = uir_plan_get_text(plan, op);
     return (uir_location){.node = *name ? name : NULL, .op = *kind ? kind : NULL};
@@ -375,17 +371,17 @@ static inline uint32_t uir_plan_get_word(const uir_plan *plan, uir_plan_list lis
     return plan->words[list.first + i].value;
 }
 
-/* Evaluates an expression that the reader has accepted. `bound` NULL: every symbol has a value. False on an unbound
- * symbol, overflow, or division by a value that is not positive. */
+/* Evaluates an expression accepted by the reader. `bound` NULL: all symbols are bound. False on an unbound symbol,
+ * overflow, or division by a value below 1. */
 bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t *values, const bool *bound,
                        int64_t *out_value);
-/* The expression is one symbol and nothing else; else NONE. */
+/* The symbol, if the expression is just one; else NONE. */
 uint32_t uir_plan_plain_symbol(const uir_plan *plan, uint32_t expression);
 
-/* Which row of host_ops.def the host operator of that name is; NONE: there is none. */
+/* Row of host_ops.def of the host operator; NONE if unknown. */
 uint32_t uir_plan_find_host_op(const char *name);
-/* Whether the step's operands and results are those of its operator, which there must be. What is wrong otherwise, for
- * a message; NULL: nothing. `*out_result`, `*out_at`: of which. */
+/* Checks the step's operands and results against its operator, which must be known. Returns the problem, for a message,
+ * and its operand or result `*out_at`; NULL: valid. */
 const char *uir_plan_check_host_step(const uir_plan *plan, const uir_plan_step *step, bool *out_result,
                                      uint32_t *out_at);
 

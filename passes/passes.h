@@ -1,4 +1,4 @@
-/* passes: what is done to a module of primitives before it is cut into groups.
+/* The clean-up passes over a module of primitives, which precede fusion.
  *
  * In: a module of primitives that verifies. Out: the same module, smaller or faster, with the same results. */
 #ifndef UIR_PASSES_PASSES_H
@@ -6,8 +6,7 @@
 
 #include "ir/graph/graph.h"
 
-/* The clean-up passes in their order (table in cleanup.def): fold constants, merge equal nodes, fold BatchNorm into
- * contractions, drop dead ones. */
+/* The passes in the order of their table, cleanup.def. */
 extern const uir_pass uir_cleanup_passes[];
 extern const size_t uir_cleanup_pass_count;
 

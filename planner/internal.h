@@ -1,4 +1,4 @@
-/* What the planner's files share: the tables of the plan while they grow. Private to them. */
+/* Internal declarations of the planner: the tables of the plan under construction. */
 #ifndef UIR_PLANNER_INTERNAL_H
 #define UIR_PLANNER_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "package/package.h"
 #include "package/plan.h"
 
-/* Which symbols an expression is over: the module's dims, or an iGraph's. Numbers are given as they are first used. */
+/* The symbols of an expression: the module's dims, or an iGraph's. Symbols are numbered at their first use. */
 typedef struct uir_pl_scope {
     uir_dims *dims;
     uint32_t *symbols; /* per symbol: its number + 1 */
@@ -16,18 +16,17 @@ typedef struct uir_pl_scope {
     uint32_t expression_capacity;
 } uir_pl_scope;
 
-/* A constant as it lies in the weights. */
+/* A constant in the weights. */
 typedef struct uir_pl_piece {
     uint64_t size, hash, offset;
-    uint32_t next; /* of the same bucket, + 1 */
+    uint32_t next; /* in the same bucket, + 1 */
 } uir_pl_piece;
 
-/* A constant that was packed, by where it came from and how it was laid out: variants of a kernel that want the same
- * share it. */
+/* A packed constant, by its source and layout: kernel variants with the same layout share it. */
 typedef struct uir_pl_packing {
     const int64_t *key;
     uint32_t length, constant;
-    uint32_t next; /* of the same bucket, + 1 */
+    uint32_t next; /* in the same bucket, + 1 */
 } uir_pl_packing;
 
 typedef struct uir_pl_block {
@@ -53,16 +52,16 @@ typedef struct planner {
     uint32_t *piece_buckets;         /* by hash; piece + 1 */
     uir_vector(uir_pl_packing) packings;
     uint32_t *packing_buckets;
-    uir_package_writer writer; /* in its weights until all is planned */
-    bool dry;                  /* nothing is written */
-    void *room;                /* where a constant is packed before it is written */
+    uir_package_writer writer; /* writes its weights until all is planned */
+    bool dry;                  /* writes nothing */
+    void *room;                /* buffer for packing a constant */
     size_t room_size;
     uint32_t *tensor_of;             /* per value: tensor + 1 */
     uint32_t *piece_of;              /* per value: constant + 1 */
     uir_vector(uir_pl_block) bodies; /* block 0 is the main graph's */
     uint32_t errors;
-    bool *stands;        /* by origin of the module: a step is made for it */
-    uint32_t *listed_at; /* by origin: where the last list of nodes has it */
+    bool *stands;        /* by origin of the module: whether a step computes it */
+    uint32_t *listed_at; /* by origin: its position in the latest list of nodes */
 #define UIR_PLAN_TABLE(type, field) uir_vector(type) field;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
@@ -73,44 +72,44 @@ uir_status uir_pl_init(planner *p);
 void uir_pl_deinit(planner *p);
 uir_status uir_pl_add_text(planner *p, const char *text, size_t length, uint32_t *out_text);
 uir_status uir_pl_add_list(planner *p, const uint32_t *values, uint32_t count, uir_plan_list *out_list);
-/* NONE for no dim. */
+/* NONE for a dim NONE. */
 uir_status uir_pl_add_expression(planner *p, uir_pl_scope *scope, uir_dim dim, uint32_t *out_expression);
 uir_status uir_pl_add_expressions(planner *p, uir_pl_scope *scope, const uir_dim *dims, uint32_t count,
                                   uir_plan_list *out_list);
 /* The plan's number of a module's symbol. */
 uir_status uir_pl_add_symbol(planner *p, uir_symbol symbol, uint32_t *out_symbol);
-/* A symbol that only this plan has. */
+/* Adds a symbol of the plan only. */
 uir_status uir_pl_add_fresh_dim(planner *p, uint32_t *out_expression);
 uir_status uir_pl_add_number(planner *p, int64_t value, uint32_t *out_expression);
-/* Bytes that are in the weights once, however often they are added. */
+/* Adds bytes to the weights, unless the same bytes are there already. */
 uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant);
-/* The same of a tensor packed for a pointer of the iGraph, done once for each layout; `values` binds its symbols. `key`
- * tells layouts apart. */
+/* Finds the packing of this key (source and layout), or adds one with constant NONE. Valid until the next call. */
 uir_status uir_pl_find_packing(planner *p, const int64_t *key, uint32_t length, uir_pl_packing **out_packing);
+/* Grows `room` to `size` bytes. */
 uir_status uir_pl_make_room(planner *p, size_t size);
 /* Begins the package with its weights. */
 uir_status uir_pl_begin(planner *p, const uir_package_sink *sink);
-/* The rest of it. */
+/* Writes the other sections, and ends the package. */
 uir_status uir_pl_write(planner *p);
 
 /* ---- kernels.c ---- */
 uir_status uir_pl_add_kernels(planner *p);
-/* Packs the constants of a launch, variant by variant; `used[k]`: some variant reads input k as it is. */
+/* Packs the constants of a launch, variant by variant; `used[k]`: some variant reads input k unpacked. */
 uir_status uir_pl_pack_constants(planner *p, const uir_node_info *node, uint32_t kernel, const uir_dim *sizes,
                                  uint32_t size_count, uir_plan_list *out_constants, bool *used);
 
 /* ---- remark.c ---- */
-/* Why the node's step is as it is: text for a person. */
+/* The remark of the node's step, for people: what was fused, or why no kernel computes it. */
 uir_status uir_pl_add_remark(planner *p, const uir_node_info *node, uint32_t *out_text);
 
 /* ---- nodes.c ---- */
-/* Which nodes of the model's file the node stands for, the one that it is known by first. */
+/* Lists the nodes of the model's file that the node computes, the main one first. */
 uir_status uir_pl_list_nodes(planner *p, const uir_node_info *node, uir_plan_list *out_list);
-/* All nodes of the file, once there are all steps. */
+/* Adds all nodes of the file; called after all steps. */
 uir_status uir_pl_add_nodes(planner *p);
 
 /* ---- checks.c ---- */
-/* What the node, or those of a group's body, demand of sizes and no proof gives, as checks of the plan's block. */
+/* Adds the unproved constraints on sizes of the node, or of those in a group's body, as checks of the plan's block. */
 uir_status uir_pl_add_checks(planner *p, const uir_node_info *node, uint32_t block);
 
 /* ---- steps.c ---- */

@@ -1,9 +1,9 @@
-/* What the runtime's files share: a package as opened, what is known of its plan, a runtime's state. Private to them.
+/* Internal declarations of the runtime: an opened package, the analysis of its plan, a runtime's state.
  *
  * Epochs. Sizes become known in epochs: epoch 0 when inputs are set, one more whenever a step learns symbols (bind, a
- * loop's iteration, results whose extents depend on data). A tensor and a launch belong to the last epoch among their
- * symbols; entering an epoch gives its tensors their shapes and places and prepares its launches. An epoch whose
- * symbols have the values that they had before is entered for nothing. */
+ * loop's iteration, results with data-dependent extents). A tensor and a launch belong to the last epoch among their
+ * symbols. Entering an epoch computes the shapes of its tensors, plans their memory and prepares its launches. An epoch
+ * whose symbols keep their values costs nothing. */
 #ifndef UIR_RUNTIME_INTERNAL_H
 #define UIR_RUNTIME_INTERNAL_H
 
@@ -15,40 +15,40 @@
 #include "runtime/runtime.h"
 #include <stdatomic.h>
 
-enum { RT_ALIGN = 64, RT_MAX_DRIVERS = 8, RT_POLL = 1024 /* steps of a loop between looks at cancel */ };
+enum { RT_ALIGN = 64, RT_MAX_DRIVERS = 8, RT_POLL = 1024 /* steps of a loop between polls of cancel */ };
 
 /* ---- a package ---- */
-/* The kernels of one driver: per variant, NULL where the driver has none. Never changed once it can be seen. */
+/* Kernels of one driver, per variant; NULL where the driver has none. Immutable once published. */
 typedef struct uir_rt_kernels {
     const uir_driver *driver;
-    uint32_t rank; /* of a native object's isa here */
+    uint32_t rank; /* of a native object's isa on this machine */
     const uir_driver_kernel **variants;
 } uir_rt_kernels;
 
 typedef struct uir_rt_tensor_info {
-    uint32_t root;        /* itself, or what it is an alias of in the end */
-    uint32_t epoch;       /* when its extents are known */
-    uint32_t first, last; /* positions between which a root's contents matter */
-    uint32_t shape;       /* where its extents are among all shapes */
-    uint32_t writer;      /* of a root: the one step that gives it its contents; NONE: none does */
-    bool conditional;     /* only steps in bodies touch it: its size need not make sense in every run */
-    uint32_t slack;       /* of the root: the symbol of the room behind each stretch of `slack_axis`; NONE: packed */
+    uint32_t root;        /* itself, or the tensor at the end of its aliases */
+    uint32_t epoch;       /* epoch in which its extents are known */
+    uint32_t first, last; /* lifetime of a root, as positions */
+    uint32_t shape;       /* offset of its extents in all shapes */
+    uint32_t writer;      /* of a root: its only writer; NONE: no step writes it */
+    bool conditional;     /* used by steps in bodies only: its size may be invalid in some runs */
+    uint32_t slack;       /* of the root: symbol of the slack behind each stretch of `slack_axis`; NONE: packed */
     uint32_t slack_axis;
 } uir_rt_tensor_info;
 typedef struct uir_rt_step_info {
-    uint32_t position, end; /* in the order of the walk; a body's lie between */
-    uint32_t epoch;         /* that it opens when it has run; NONE */
-    uint32_t index;         /* among launches, or among loops */
-    uint32_t launch_epoch;  /* that prepares a launch */
+    uint32_t position, end; /* in execution order; those of a body are in between */
+    uint32_t epoch;         /* opened after it has run; NONE */
+    uint32_t index;         /* index among launches, or among loops */
+    uint32_t launch_epoch;  /* in which a launch is prepared */
     bool conditional;       /* in a body */
 } uir_rt_step_info;
 typedef struct uir_rt_block_info {
-    uint32_t epoch;                  /* that binding its inputs opens; NONE */
-    uint32_t first_epoch, end_epoch; /* opened inside: forgotten when it begins */
-    uir_vector(uint32_t) checks;     /* of sizes that are known before it begins */
-    uir_vector(uint32_t) tensors; /* that are where they are until it ends: ports, and what its steps make room for */
+    uint32_t epoch;                  /* opened by binding its inputs; NONE */
+    uint32_t first_epoch, end_epoch; /* opened inside; forgotten when the block begins */
+    uir_vector(uint32_t) checks;     /* of sizes known before it begins */
+    uir_vector(uint32_t) tensors;    /* placed until it ends: ports, and results allocated by its steps */
 } uir_rt_block_info;
-/* The most that a variant of a kernel has. */
+/* Maxima over a kernel's variants. */
 typedef struct uir_rt_kernel_info {
     uint32_t symbols, pointers, phases, works;
 } uir_rt_kernel_info;
@@ -56,8 +56,8 @@ typedef struct uir_rt_epoch_info {
     uir_vector(uint32_t) tensors;
     uir_vector(uint32_t) launches; /* steps */
     uir_vector(uint32_t) checks;
-    uir_vector(uint32_t) symbols; /* that its sizes use */
-    uir_vector(uint32_t) learned; /* that get their values when it opens */
+    uir_vector(uint32_t) symbols; /* used by its sizes */
+    uir_vector(uint32_t) learned; /* bound when it opens */
 } uir_rt_epoch_info;
 typedef struct uir_rt_analysis {
     uir_rt_tensor_info *tensors;
@@ -80,30 +80,30 @@ struct uir_package {
     const uir_driver *drivers[RT_MAX_DRIVERS];
     uint32_t driver_count;
     bool trusted;
-    const char *not_native; /* why no native object was loaded; NULL: none was to be */
+    const char *not_native; /* why no native object was loaded; NULL: none was expected */
     uir_custom_function *custom;
     void *custom_user;
     const struct uir_image_extras *pictures; /* NULL: none */
-    /* By driver. Published once filled; replaced whole. */
+    /* By driver. Published when complete; replaced as a whole. */
     _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
-    atomic_flag lock; /* held while something is attached */
+    atomic_flag lock; /* held while an object is attached */
     struct uir_rt_loaded *loaded;
     _Atomic(bool) *verified; /* per constant */
     atomic_bool all_verified;
-    uir_file file;  /* that was opened; all zero: bytes were */
-    int descriptor; /* of it, where it is mapped */
+    uir_file file;  /* the opened file; all zero: opened from bytes */
+    int descriptor; /* of the file, if mapped */
     const char *path;
     char maker[40], signer[2 * UIR_SIGNATURE_KEY_SIZE + 1];
     const int64_t **port_dims; /* inputs, then outputs */
     const char **node_names;   /* by node of the model's file */
-    uint32_t *node_steps;      /* by node of the model's file: the first step that it stands in, + 1 */
+    uint32_t *node_steps;      /* by node of the model's file: its first step, + 1 */
     const char ***port_names;
 };
 
-/* Fills in `analysis`; BAD_FILE when a size is used before it is known. */
+/* Fills in `analysis`; BAD_FILE if a size is used before it is known. */
 uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
                           uir_rt_analysis *analysis);
-/* Proves what a run relies on (verify.c), of a plan that was analysed; notes who writes what. */
+/* Verifies the properties that a run relies on (verify.c), for an analysed plan; records the writers of tensors. */
 uir_status uir_rt_verify(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
                          uir_rt_analysis *analysis);
 uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
@@ -111,13 +111,14 @@ uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_d
 /* ---- threads ---- */
 typedef struct uir_rt_pool uir_rt_pool;
 typedef void uir_rt_task(void *context, uint32_t thread);
-/* Threads beyond the caller's. */
+/* `workers`: threads besides the caller's. */
 uir_status uir_rt_pool_create(const uir_allocator *allocator, uint32_t workers, uir_rt_pool **out_pool);
 void uir_rt_pool_destroy(uir_rt_pool *pool);
-/* Runs task(context, 0) here and task(context, t) on those of the other threads below `threads` that come in time: a
- * task shares its work out as it goes, so that any of them can do all of it. Returns when all who began are done. */
+/* Runs task(context, 0) on the caller's thread and task(context, t) on those other threads below `threads` that are
+ * ready in time. A task takes work dynamically, so any thread can do all of it. Returns when all that began are
+ * done. */
 void uir_rt_pool_run(uir_rt_pool *pool, uint32_t threads, uir_rt_task *task, void *context);
-/* Between begin and end workers wait awake for a little while. */
+/* Between begin and end, idle workers spin for a short time before they sleep. */
 void uir_rt_pool_begin(uir_rt_pool *pool);
 void uir_rt_pool_end(uir_rt_pool *pool);
 
@@ -128,11 +129,11 @@ typedef struct uir_rt_buffer {
 } uir_rt_buffer;
 
 typedef struct uir_rt_tensor {
-    char *address;    /* of a root */
-    size_t available; /* bytes there */
-    size_t bytes;     /* that its shape takes, packed */
-    size_t span;      /* that it takes with its slack */
-    bool invalid;     /* conditional, and it has no shape for these dims */
+    char *address;    /* of a root tensor */
+    size_t available; /* accessible bytes at `address` */
+    size_t bytes;     /* of its shape, packed */
+    size_t span;      /* with its slack or layout */
+    bool invalid;     /* conditional, and without a shape for these dims */
 } uir_rt_tensor;
 
 typedef struct uir_rt_launch {
@@ -140,28 +141,28 @@ typedef struct uir_rt_launch {
     const uir_driver *driver;
     const uir_plan_variant *variant;
     uint32_t variant_index; /* within the kernel */
-    uint32_t candidate;     /* within the variant, of the tiling function; NONE: it has none */
-    int64_t units, cost;    /* of that candidate: of work, and of one */
-    bool invalid;           /* conditional, and it cannot be prepared for these dims */
-    bool idle;              /* no result has elements: it is not prepared, and does nothing */
+    uint32_t candidate;     /* in the variant's tiling function; NONE: none */
+    int64_t units, cost;    /* units of work of that candidate, and the cost of one */
+    bool invalid;           /* conditional, and not prepared for these dims */
+    bool idle;              /* no result has elements: not prepared, does nothing */
     size_t state_capacity;
     int64_t *symbols, *indices;
     void **pointers;
     size_t *sizes;
     uint32_t first_constant; /* of this variant's CONST pointers, among the step's constants */
-    uint32_t first_work;     /* of its work pointers, among the epoch's places */
+    uint32_t first_work;     /* of its work pointers, among the epoch's storage requests */
     uint64_t bytes;          /* of its tensors */
-    int64_t *begins;         /* per phase: where this run begins */
-    int64_t *halves; /* per phase: the indices that copy each address to itself once both tensors begin at one */
+    int64_t *begins;         /* per phase: first index of this run */
+    int64_t *halves;         /* per phase: indices that only copy in place once input and output alias */
 } uir_rt_launch;
 
-/* How the caller holds an input or an output. */
+/* The caller's buffer of an input or an output. */
 typedef struct uir_rt_binding {
-    char *data; /* NULL: not bound; an output is the runtime's own then */
+    char *data; /* NULL: not bound; an output is then in the runtime's memory */
     size_t capacity;
-    bool strided; /* strides[d], in elements, apply; else it is packed */
+    bool strided; /* strides[d], in elements, apply; else packed */
     int64_t strides[UIR_PLAN_MAX_RANK];
-    bool in_place; /* its strides are those of the slack that this run gave the port; else it is copied */
+    bool in_place; /* its strides match the slack of the port in this run; else it is copied */
 } uir_rt_binding;
 
 typedef struct uir_rt_loop {
@@ -170,7 +171,7 @@ typedef struct uir_rt_loop {
     unsigned char condition;
 } uir_rt_loop;
 
-/* Something that needs room in an epoch's block from `first` to `last`. */
+/* A storage request in an epoch's block, with its lifetime from `first` to `last`. */
 typedef struct uir_rt_place {
     uint64_t size, offset;
     uint32_t first, last;
@@ -181,32 +182,31 @@ typedef struct uir_rt_epoch {
     int64_t *snapshot; /* of its symbols */
     bool valid;
     uir_rt_buffer block;
-    uint64_t block_size; /* that the places take */
+    uint64_t block_size; /* used by the places */
     uir_rt_place *places;
-    uint32_t *order; /* what assigning offsets works in: three a place */
+    uint32_t *order; /* scratch for assigning offsets: three numbers a place */
     uint32_t place_count;
 } uir_rt_epoch;
 
 typedef struct uir_rt_step_statistics {
     uint64_t calls, nanoseconds;
-    uint64_t traffic, flops; /* of a call */
-    bool counted;            /* the traffic and operations of the last run's calls */
-    bool planned;            /* those of a planned one */
+    uint64_t traffic, flops; /* per call */
+    bool counted;            /* traffic and flops of the last run are counted */
+    bool planned;            /* those of a planned run are */
 } uir_rt_step_statistics;
 
-/* What one thread did of a step, while a run is traced. */
+/* A thread's work on a step, in a traced run. */
 typedef struct uir_rt_slice {
     uint64_t begin, end; /* nanoseconds */
     uint32_t step, phase;
-    uint64_t indices; /* parallel ones of the phase; 0: the step has none */
+    uint64_t indices; /* parallel indices of the phase; 0: none */
 } uir_rt_slice;
 typedef struct uir_rt_track {
     uir_rt_slice *slices;
     size_t count, capacity;
 } uir_rt_track;
 
-/* A thread's share of a phase: the indices that are left of it. Shares lie so far apart that no two threads write into
- * lines of the caches that are fetched together. */
+/* A thread's remaining indices of a phase. Padded against false sharing, also by adjacent-line prefetch. */
 typedef struct uir_rt_share {
     _Atomic(int64_t) next;
     int64_t end;
@@ -214,45 +214,45 @@ typedef struct uir_rt_share {
 } uir_rt_share;
 
 struct uir_runtime {
-    uir_arena arena; /* what is sized by the plan */
+    uir_arena arena; /* for all that is sized by the plan */
     uir_allocator allocator;
     uir_package *package;
     const uir_plan *plan;
     const uir_rt_analysis *analysis;
     uir_diagnostics *diagnostics;
-    const uir_rt_kernels *kernels[RT_MAX_DRIVERS]; /* as seen when the run began */
+    const uir_rt_kernels *kernels[RT_MAX_DRIVERS]; /* as published when the run began */
     uir_rt_pool *pool;
     uir_runtime_options options;
     uint32_t threads;
     uir_driver_scratch *scratch; /* per thread */
-    uir_rt_track *tracks;        /* the same */
-    uir_rt_share *shares;        /* the same */
-    uint64_t began;              /* the last run */
+    uir_rt_track *tracks;        /* per thread */
+    uir_rt_share *shares;        /* per thread */
+    uint64_t began;              /* start of the last run */
     size_t scratch_needed;
     int64_t *values; /* per symbol */
     bool *bound;
-    int64_t *shapes;      /* by the plan's extents */
-    int64_t *actual;      /* of what a step has given, where that is known only then */
-    int64_t *environment; /* of a kernel variant while it is chosen */
+    int64_t *shapes;      /* in the order of the plan's extents */
+    int64_t *actual;      /* extents of results whose shape is known only after their step */
+    int64_t *environment; /* symbols of a kernel variant while it is chosen */
     bool *environment_bound;
     uir_rt_tensor *tensors;
     uir_rt_epoch *epochs;
     uir_rt_launch *launches;
     uir_rt_loop *loops;
-    uir_rt_buffer host;     /* what host operators work in */
+    uir_rt_buffer host;     /* scratch memory of host operators */
     uir_rt_buffer *owned;   /* per tensor with storage OWN */
-    uir_rt_buffer *results; /* per output: the runtime's own */
+    uir_rt_buffer *results; /* per output: in the runtime's memory */
     uir_rt_binding *bound_outputs;
-    bool *copied_out; /* per output: written beside the caller's buffer, copied when the run ends */
+    bool *copied_out; /* per output: written elsewhere, copied to the caller's buffer at the end of the run */
     uir_rt_binding *bound_inputs;
-    uir_rt_buffer *staged; /* per input: a packed copy of one whose strides no kernel knows */
-    const void **inputs;   /* where this run reads them */
+    uir_rt_buffer *staged; /* per input: a packed copy of one whose strides no kernel supports */
+    const void **inputs;   /* address in this run */
     size_t *input_sizes;   /* packed */
     int64_t *input_shapes; /* MAX_RANK each */
     bool *input_set;
     uir_rt_step_statistics *steps;
     uir_runtime_statistics statistics;
-    uint32_t *wanted; /* per kernel: the candidate that whoever measures wants; NULL: nobody does */
+    uint32_t *wanted; /* per kernel: the candidate set by uir_runtime_want_candidate; NULL: none */
     volatile bool cancel;
     bool ran;
 };
@@ -269,65 +269,66 @@ static inline const int64_t *uir_rt_shape(const uir_runtime *r, uint32_t tensor)
 static inline uint32_t uir_rt_rank(const uir_runtime *r, uint32_t tensor) {
     return r->plan->tensors[tensor].extents.count;
 }
-/* The address of a tensor with all its bytes behind it; a message otherwise. */
+/* The address of a tensor; a message if it has not all its bytes. */
 uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address);
 void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available);
-/* Makes room for `size` bytes, contents lost. Where there is none, `tensor` is named; NONE: it is scratch memory. */
+/* Grows a buffer to `size` bytes; contents are lost. `tensor` is named in the message on failure; NONE: scratch
+ * memory. */
 uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size, uint32_t tensor);
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
-/* Binds the plain symbols among the tensor's extents that have no value from a shape; checks facts. */
+/* Binds the plain symbols among the tensor's extents that are still unbound; checks facts. */
 uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape);
-/* Compares with the shape that the plan's extents give. `port`: whose names the dims have; NULL: none. */
+/* Compares with the shape by the plan's extents. `port`: for the names of dims; NULL: none. */
 uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what,
                               const uir_plan_port *port);
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value);
 
-/* ---- binding.c: tensors that the caller holds ---- */
-/* Binds the slack of a port whose tensor has this shape; sets binding->in_place. */
+/* ---- binding.c: tensors in buffers of the caller ---- */
+/* Binds the slack of a port for a tensor of this shape; sets binding->in_place. */
 uir_status uir_rt_bind_slack(uir_runtime *r, const uir_plan_port *port, const int64_t *shape, uir_rt_binding *binding);
 /* Bytes from the first element to the end of the last. */
 bool uir_rt_footprint(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, size_t *out);
-/* Elements to where they are bound, from memory that is packed but for slack; and from there to packed memory. */
+/* Copies elements from memory that is packed except for slack to the binding, and from the binding to packed memory. */
 void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                     uint32_t slack_axis, int64_t slack, const void *from);
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
-/* See above: shapes, places, launches. */
+/* See above: shapes, storage, launches. */
 uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t epoch);
-/* Offsets at which no two places that are alive together share bytes; how many bytes there are in all. `work` has room
- * for three numbers a place. */
+/* Memory planning: assigns offsets so that places with overlapping lifetimes share no bytes; returns the total size.
+ * `work` holds three numbers a place. */
 uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uint32_t *work);
-/* What sizes that are known before the block begins must be. */
+/* Checks the constraints on sizes that are known before the block begins. */
 uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
-/* What entering it would say of the sizes; nothing is laid out, and the last run's results stay. */
+/* Checks sizes as entering the epoch would, without planning memory; the last run's results stay. */
 uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t epoch);
-/* What it learned and where its tensors were is forgotten: no symbol and no address outlives a turn. */
+/* Forgets symbols and addresses of the block: none outlives an iteration. */
 void uir_rt_forget_block(uir_runtime *r, uint32_t block);
 
-/* Chooses variant and tiles for the sizes, and has the driver prepare; everything but addresses. */
+/* Chooses variant and tiles for the sizes, and calls the driver's `prepare`; addresses are set later. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
-/* Bytes that the launch's slices move, and operations (NULL: not asked). */
+/* Bytes that the launch's slices move, and operations (NULL: not counted). */
 uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes, uint64_t *out_flops);
 uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
-/* Scratch of every thread is at least what launches and earlier runs need. */
+/* Grows the scratch of all threads to the needs of launches and earlier runs. */
 uir_status uir_rt_ensure_scratch(uir_runtime *r);
 
 uir_status uir_rt_run_block(uir_runtime *r, uint32_t block);
-/* Of the thread that calls; without memory for it the slice is left out. */
+/* Adds a slice of the calling thread; without memory it is dropped. */
 void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice);
-/* BAD_DATA and the like, naming the step's node. */
+/* Reports `status` with a message that names the step's node. */
 uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
 
 /* ---- host operators ---- */
 typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
 uir_rt_host_function *uir_rt_host_find(const char *name);
-/* Operand `k`, which is there, and where it lies. */
+/* Operand `k`, which must be present, and its address. */
 uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data);
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
 uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_image.c */
 uir_status uir_rt_run_custom(uir_runtime *r, uint32_t step);          /* custom.c */
-/* Output `k` of a step that has its shape only now: learns its symbols, makes room. Then uir_rt_finish_outputs. */
+/* Output `k` of a step, of a shape known only now: checks the shape, or learns its symbols and allocates. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
 const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
 int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);

@@ -1,6 +1,6 @@
-/* The descriptions that this build holds: the files *.device in the target folders of backends/, embedded as they are.
+/* The device descriptions in this build: the files *.device in the target folders of backends/, embedded unchanged.
  *
- * In: nothing. Out: their texts, and the devices that they describe. A new machine is one more such file. */
+ * In: nothing. Out: their texts, and the devices described. A new machine is one more such file. */
 #ifndef UIR_BACKENDS_DESCRIPTIONS_H
 #define UIR_BACKENDS_DESCRIPTIONS_H
 
@@ -11,7 +11,7 @@ extern const char *const uir_description_parts[];
 extern const size_t uir_description_sizes[];
 extern const uint32_t uir_description_count;
 
-/* Appends the chips of all files. They lie in `arena`. */
+/* Appends the chips of all files, allocated from `arena`. */
 uir_status uir_descriptions_read(uir_arena *arena, uir_diagnostics *diagnostics, uir_device_vector *devices);
 
 #endif

@@ -1,8 +1,8 @@
-/* The decoded form of the VM's bytecode, and the order of its bytes.
+/* The VM's bytecode: its decoded form and file format.
  *
- * Bytes: "UIRVM" 0, a u16 version, then the tables below in their order; each table is a u32 count and its records;
- * integers are little endian. encode.c writes what load.c reads: both list the fields of a record once, in
- * `vm_*_fields` macros of this file. */
+ * Format: "UIRVM" 0, a u16 version, then the tables below in order; each table is a u32 count and its records; integers
+ * are little endian. Encoder (encode.c) and loader (load.c) use the same lists of a record's fields, the `vm_*_fields`
+ * macros of this file. */
 #ifndef UIR_BACKENDS_VM_BYTECODE_H
 #define UIR_BACKENDS_VM_BYTECODE_H
 
@@ -46,7 +46,7 @@ typedef struct vm_mode {
 } vm_mode;
 
 typedef struct vm_pointer {
-    uint32_t role, dtype, rank, instances, by_loop, over, span; /* over: VM_NONE, or the pointer in whose place it lies */
+    uint32_t role, dtype, rank, instances, by_loop, over, span; /* over: VM_NONE, or the pointer it shares with */
     uint32_t extents[VM_MAX_RANK];
     uint32_t mode_counts[VM_MAX_RANK];
     vm_mode modes[VM_MAX_RANK][VM_MAX_MODES];
@@ -94,8 +94,8 @@ typedef struct vm_phase {
     VM_TABLE(vm_item, items)                                                                                           \
     VM_TABLE(vm_phase, phases)
 
-/* The fields of each record in file order. W: a u32, Q: a 64-bit integer; an array is a field per element up to a count
- * that an earlier field gives. The same list writes and reads. */
+/* The fields of each record in file order. W: a u32, Q: a 64-bit integer; an earlier field is the count of an array.
+ * The same list writes and reads. */
 #define vm_step_fields(W, Q, r)                                                                                        \
     W(r->kind)                                                                                                         \
     Q(r->value)
@@ -183,14 +183,14 @@ typedef struct vm_phase {
         W(r->extents[a])                                                                                               \
     }
 
-/* What load finds out about an expression, so that a run need not ask. */
+/* Properties of an expression, computed at load. */
 typedef struct vm_traits {
-    uint64_t depends; /* which symbols that change in a run it uses: a bit for each, see vm_symbol_bit */
+    uint64_t depends; /* symbols in it that change in a run: a bit for each, see vm_symbol_bit */
     bool affine;      /* in those symbols together */
-    bool uses_index;  /* one of them is read from data */
+    bool uses_index;  /* uses a symbol read from data */
 } vm_traits;
 
-/* Symbols share 64 bits; two that share one only make a view be bound again for nothing. */
+/* Symbols share 64 bits; a collision only causes a view to be bound again without need. */
 static inline uint64_t vm_symbol_bit(uint32_t symbol) {
     return (uint64_t)1 << (symbol & 63);
 }
@@ -199,9 +199,9 @@ struct uir_vm_kernel {
     uir_arena arena;
     uir_allocator allocator;
     const char *name;
-    bool valid;           /* load has checked everything */
+    bool valid;           /* validated by load */
     vm_traits *traits;    /* per expression */
-    vm_traits *placement; /* per slice: of all that says where it is; affine: a window's coordinates are */
+    vm_traits *placement; /* per slice: for all expressions of its address; affine: those of a window */
 #define VM_TABLE(type, field)                                                                                          \
     type *field;                                                                                                       \
     uint32_t field##_count;

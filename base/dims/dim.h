@@ -8,12 +8,12 @@
  * A symbol is a run-time size, a tile size, an axis (loop) index or a value read from data. Its facts are inclusive
  * bounds and a divisor; an axis index also has a symbolic exclusive bound (its loop's extent).
  *
- * Subtraction is a + (-1)*b; division and mod by a non-positive value are undefined: evaluation reports it. floordiv
- * and mod round toward minus infinity (mod is in [0, divisor)).
+ * Subtraction is a + (-1)*b. Division and mod by a value below 1 are undefined: evaluation reports them. floordiv and
+ * mod round toward minus infinity (mod is in [0, divisor)).
  *
  * Simplification is exact for every binding that the facts allow and for which the expression is defined. A division
- * whose divisor may be below 1 by the facts is kept as written, and no bound of such an expression is used to drop it;
- * what cancels (x - x, 0*x) is gone, however, defined or not. Text and proofs depend on the names of symbols and the
+ * whose divisor may be below 1 by the facts is kept as written, and no bound of such an expression is used to drop it.
+ * Terms that cancel (x - x, 0*x) are dropped, defined or not. Text and proofs depend on the names of symbols and the
  * order of their declaration, never on the order in which expressions were made. */
 #ifndef UIR_BASE_DIM_H
 #define UIR_BASE_DIM_H
@@ -59,7 +59,7 @@ typedef struct uir_symbol_facts {
     uir_dim bound;       /* symbolic exclusive upper bound (value < bound), or none */
 } uir_symbol_facts;
 
-/* The facts of a run-time size of which nothing is known: 0 and up. */
+/* Facts of an unknown run-time size: 0 and up. */
 #define UIR_SYMBOL_FACTS_SIZE ((uir_symbol_facts){0, UIR_DIM_UNBOUNDED, 1, {0}})
 
 typedef struct uir_dims uir_dims; /* the context: owns expressions and symbols, all in one arena */
@@ -73,14 +73,14 @@ uir_status uir_dims_add_symbol(uir_dims *dims, const char *name, size_t length, 
 uint32_t uir_dims_symbol_count(const uir_dims *dims);
 const char *uir_dims_symbol_name(const uir_dims *dims, uir_symbol symbol);
 uir_symbol_facts uir_dims_symbol_facts(const uir_dims *dims, uir_symbol symbol);
-/* Narrows what is known; expressions already made keep their form. */
+/* Narrows the facts; existing expressions keep their form. */
 void uir_dims_set_symbol_facts(uir_dims *dims, uir_symbol symbol, uir_symbol_facts facts);
-/* Another number whenever facts have changed: what was proved before may be proved otherwise. */
+/* A version that changes with each change of facts: a proof may then have another result. */
 uint32_t uir_dims_facts_version(const uir_dims *dims);
 
-/* Builders. They simplify; on exhausted memory, constant overflow or an expression beyond all measure (200 levels, a
- * million nodes written out, 1024 terms of a sum) they return UIR_DIM_NONE, and so does a NONE operand, so a chain of
- * builders needs one check at its end. */
+/* Builders. They simplify. They return UIR_DIM_NONE on exhausted memory, on overflow of a constant, beyond a limit (200
+ * levels, a million nodes written out, 1024 terms of a sum), and for an operand NONE: a chain of builders needs one
+ * check at its end. */
 uir_dim uir_dim_const(uir_dims *dims, int64_t value);
 uir_dim uir_dim_symbol(uir_dims *dims, uir_symbol symbol);
 uir_dim uir_dim_add(uir_dims *dims, uir_dim a, uir_dim b);
@@ -93,7 +93,7 @@ uir_dim uir_dim_min(uir_dims *dims, uir_dim a, uir_dim b);
 uir_dim uir_dim_max(uir_dims *dims, uir_dim a, uir_dim b);
 /* ceildiv(a, b) * b. */
 uir_dim uir_dim_align(uir_dims *dims, uir_dim a, uir_dim b);
-/* The extent two extents broadcast to at run time: equal, or one of them 1: max(a,b) * min(1, min(a,b)). */
+/* The extent that two extents broadcast to: equal, or one of them 1: max(a,b) * min(1, min(a,b)). */
 uir_dim uir_dim_broadcast(uir_dims *dims, uir_dim a, uir_dim b);
 
 const uir_dim_node *uir_dim_get(const uir_dims *dims, uir_dim dim);           /* valid until the next builder call */
@@ -125,20 +125,20 @@ typedef struct uir_condition {
 /* TRUE: holds for every binding that the facts allow and for which both sides are defined; FALSE: for none; UNKNOWN
  * otherwise. Where the facts allow no binding at all (an axis of extent 0) both answers are right. Work is bounded. */
 uir_truth uir_dim_compare(uir_dims *dims, uir_dim a, uir_relation relation, uir_dim b);
-/* The same, given that all `assumptions` hold (guards around the place that asks). */
+/* The same, given that all `assumptions` hold (guards around the query). */
 uir_truth uir_dim_compare_given(uir_dims *dims, const uir_condition *assumptions, uint32_t assumption_count, uir_dim a,
                                 uir_relation relation, uir_dim b);
 
 /* Replaces symbols by dims (`replacements[symbol.id]`, NONE = keep; the array has `count` entries). */
 uir_dim uir_dim_substitute(uir_dims *dims, uir_dim dim, const uir_dim *replacements, uint32_t count);
-/* The same of a few symbols, named in a list: of two entries of one symbol the last holds. */
+/* The same for a few symbols, as a list; its last entry for a symbol counts. */
 typedef struct uir_dim_replacement {
     uir_symbol symbol;
     uir_dim by; /* NONE = keep */
 } uir_dim_replacement;
 uir_dim uir_dim_replace(uir_dims *dims, uir_dim dim, const uir_dim_replacement *replacements, uint32_t count);
-/* The expression made again in another context, over what stands there for its symbols (`replacements[symbol.id]`; NONE
- * where one that occurs has nothing to stand for it). */
+/* Copies an expression to another context, its symbols replaced (`replacements[symbol.id]`). NONE if one that occurs
+ * has no replacement. */
 uir_dim uir_dim_copy(const uir_dims *from, uir_dim dim, uir_dims *to, const uir_dim *replacements, uint32_t count);
 /* Calls back for every distinct symbol in the expression. */
 void uir_dim_visit_symbols(const uir_dims *dims, uir_dim dim, void (*visit)(void *user, uir_symbol symbol), void *user);
@@ -149,20 +149,19 @@ bool uir_dim_mentions(const uir_dims *dims, uir_dim dim, uir_symbol symbol);
 typedef enum uir_dim_result { UIR_DIM_EVALUATED, UIR_DIM_UNBOUND, UIR_DIM_OVERFLOW, UIR_DIM_DIVISION } uir_dim_result;
 uir_dim_result uir_dim_evaluate(const uir_dims *dims, uir_dim dim, const int64_t *values, const bool *bound,
                                 uint32_t count, int64_t *out_value);
-/* One operation on values. False: it overflows, the divisor is not positive, or the kind is no operation. */
+/* One operation on values. False: overflow, a divisor below 1, or a kind that is not an operation. */
 bool uir_dim_operate(uir_dim_kind kind, int64_t a, int64_t b, int64_t *out_value);
 bool uir_relation_holds(uir_relation relation, int64_t a, int64_t b);
-/* What units of work take in all when `workers` (at least one) share them and each takes `cost`: at most INT64_MAX, 0
- * where there is no unit. */
+/* Time of `units` of work, `cost` each, on `workers` (at least 1): at most INT64_MAX, 0 without units. */
 int64_t uir_shared_cost(int64_t cost, int64_t units, int64_t workers);
 
-/* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1"; a name that is no identifier is quoted. Printing and parsing give the same
- * handle. Names are resolved by a callback so that each IR scopes symbols its own way; it returns NONE for an unknown
+/* Text: "ceildiv(M, tr)*4 + min(K, 3) - 1"; names that are not identifiers are quoted. Printing and parsing yield the
+ * same handle. A callback resolves names, so that each IR scopes symbols its own way; it returns NONE for an unknown
  * name (the parser then reports it). */
 typedef uir_dim (*uir_dim_resolve)(void *user, const char *name, size_t length);
 void uir_dim_print(const uir_dims *dims, uir_dim dim, uir_text *text);
-/* Parses at the tokenizer's current token: + - * / (exact), floordiv, ceildiv, mod, min, max, align, parentheses. `a /
- * b` is floordiv of which the result must be exact; use floordiv where it may not be. */
+/* Parses at the tokenizer's current token: + - * / floordiv, ceildiv, mod, min, max, align, parentheses. `a / b` is
+ * floordiv, to be used where the division is exact (unchecked). */
 uir_status uir_dim_parse(uir_dims *dims, uir_tokenizer *tokenizer, uir_dim_resolve resolve, void *user,
                          uir_dim *out_dim);
 const char *uir_relation_text(uir_relation relation); /* "<=" */

@@ -1,9 +1,9 @@
-/* What the files of the symbolic dims share; nothing outside base/ includes it.
+/* Internal declarations of symbolic dims, for the files of base/dims only.
  *
  * An expression is interned in canonical form: a polynomial whose atoms are symbols and the other node kinds. The
  * files: dim.c (context, nodes), dim_polynomial.c (arithmetic on canonical sums), dim_build.c (builders), dim_bounds.c
- * (intervals, divisibility), dim_prove.c (comparison), dim_trial.c (trial points before it), dim_evaluate.c (evaluation,
- * substitution), dim_text.c. */
+ * (intervals, divisibility), dim_prove.c (comparison), dim_trial.c (trial points before it), dim_evaluate.c
+ * (evaluation, substitution), dim_text.c. */
 #ifndef UIR_BASE_DIM_INTERNAL_H
 #define UIR_BASE_DIM_INTERNAL_H
 
@@ -49,7 +49,7 @@ struct uir_dims {
     uint32_t *table; /* open addressing over node ids, 0 = free */
     uint32_t table_size;
     uint32_t facts_version;
-    bool out_of_memory; /* why the last builder that failed did */
+    bool out_of_memory; /* cause of the last builder's failure */
 };
 
 /* A term of a sum: coefficient * atoms[0] * ... Atoms are sorted and never CONST, ADD or MUL. */
@@ -69,14 +69,14 @@ static inline dim_node *dim_at(const uir_dims *dims, uir_dim dim) {
     return dims->nodes.data[dim.id - 1];
 }
 
-/* The node, found or made. Operands are canonical already. */
+/* Finds or adds a node; its operands must be canonical. */
 uir_dim uir_dim_intern(uir_dims *dims, uir_dim_kind kind, int64_t value, const uir_dim *operands, uint32_t count);
-/* MIN or MAX of all operands at once; in pairs they might share terms that all of them do not. */
+/* MIN or MAX of all operands at once: pairs may share terms that all operands together do not. */
 uir_dim uir_dim_extreme(uir_dims *dims, uir_dim_kind kind, const uir_dim *operands, uint32_t count);
 /* A total order by structure and names, so that text does not depend on the order of creation. */
 int uir_dim_order(const uir_dims *dims, uir_dim a, uir_dim b);
 bool uir_dim_has_symbol(const dim_node *node, uint32_t symbol);
-/* Scratch memory, not zeroed, that the caller gives back through the arena's marks; NULL marks the context out of memory. */
+/* Scratch memory, not zeroed; the caller releases it by the arena's marks. NULL marks the context out of memory. */
 void *uir_dim_scratch(uir_dims *dims, size_t count, size_t size);
 
 /* Polynomials; all return false on overflow, a limit or exhausted memory. */
@@ -114,8 +114,8 @@ int64_t uir_integer_mod(int64_t a, int64_t b);
 /* Whether p >= 0 wherever it is defined; `steps` bounds the work. */
 bool uir_prove_nonnegative(uir_dims *dims, polynomial p, uint32_t steps);
 
-/* How a and b compare at some bindings that the facts and the assumptions allow; nothing follows from what was not
- * seen. Its scratch memory is the caller's to give back. */
+/* Samples how a and b compare at some bindings that the facts and the assumptions allow. Only a true member proves
+ * anything. The caller releases the scratch memory. */
 typedef struct uir_dim_signs {
     bool less, equal, greater;
 } uir_dim_signs;

@@ -1,15 +1,14 @@
-/* What the network rules (rules_network_*.c) share: short forms of the builder, and the pieces that several ops are
- * made of.
+/* Shared parts of the network rules (rules_network_*.c): short forms of the builder, and building blocks of several
+ * ops.
  *
- * In: a builder or a rule's context. Out: values of the new module. Like the builder itself everything here is sticky:
- * after a failure each call does nothing and gives the none value, so a rule returns `context->builder.status` at its
- * end. */
+ * In: a builder or a rule's context. Out: values of the new module. All functions are sticky like the builder: after a
+ * failure each call does nothing and returns NONE. A rule returns `context->builder.status` at its end. */
 #ifndef UIR_DECOMPOSE_RULES_NETWORK_H
 #define UIR_DECOMPOSE_RULES_NETWORK_H
 
 #include "decompose/rules.h"
 
-/* Room for a tensor's axes plus those that a rule inserts for a moment. */
+/* Most axes of a tensor, plus those that rules insert temporarily. */
 #define UIR_NETWORK_AXES (UIR_MAX_RANK + 8)
 
 typedef struct uir_shape {
@@ -61,11 +60,11 @@ UIR_SHORT_BINARY(greater_equal, GE)
 static inline bool is_none(uir_value_id v) {
     return v.id == 0;
 }
-/* NONE for the none value. */
+/* NONE for the value NONE. */
 static inline uir_dtype dtype_of(const uir_builder *b, uir_value_id v) {
     return is_none(v) ? UIR_DTYPE_NONE : uir_value_type(b->module, v)->dtype;
 }
-/* The none value stays none. */
+/* NONE stays NONE. */
 static inline uir_value_id cast_present(uir_builder *b, uir_value_id x, uir_dtype to) {
     return is_none(x) ? x : uir_build_cast(b, x, to);
 }
@@ -117,20 +116,20 @@ static inline uir_dim dim_over(const uir_builder *b, uir_dim x, int64_t y) {
 }
 
 /* ---- types and shapes ---- */
-/* The dtype composite arithmetic happens in: f32 for every float narrower than that, else the dtype itself. */
+/* The dtype of composite arithmetic: f32 for floats narrower than that, else the dtype itself. */
 uir_dtype uir_network_working_dtype(uir_dtype dtype);
 /* The value cast to its working dtype. */
 uir_value_id uir_network_widen(uir_builder *b, uir_value_id x);
-/* The shape of a value of known rank; fails the builder (and gives rank 0) otherwise. */
+/* The shape of a value of known rank; else fails the builder (and returns rank 0). */
 uir_shape uir_network_shape(uir_rule_context *context, uir_value_id value);
-/* The same, and fails with a message that names the input unless minimum <= rank <= maximum. */
+/* The same; also fails, with a message that names the input, unless minimum <= rank <= maximum. */
 uir_shape uir_network_shape_between(uir_rule_context *context, uir_value_id value, const char *name, uint32_t minimum,
                                     uint32_t maximum);
-/* Fails when two extents that must be equal are known to differ; the texts name them: "A's columns". */
+/* Fails if two extents that must be equal are known to differ; the texts name them: "A's columns". */
 bool uir_network_same_extent(uir_rule_context *context, uir_dim a, const char *a_text, uir_dim b, const char *b_text);
 uir_value_id uir_network_reshape(uir_builder *b, uir_value_id x, const uir_shape *shape);
 uir_value_id uir_network_broadcast(uir_builder *b, uir_value_id x, const uir_shape *shape);
-/* A constant `value` of a shape. */
+/* `value` broadcast to a shape. */
 uir_value_id uir_network_full(uir_builder *b, uir_dtype dtype, double value, const uir_shape *shape);
 /* Product of dims [first, last). */
 uir_dim uir_network_dim_product(const uir_builder *b, const uir_shape *shape, uint32_t first, uint32_t last);
@@ -138,27 +137,27 @@ uir_dim uir_network_dim_product(const uir_builder *b, const uir_shape *shape, ui
 uir_value_id uir_network_dim_value(uir_builder *b, uir_dim dim, uir_dtype dtype);
 
 /* ---- movement ---- */
-/* A value of rank 1 laid along `axis` of a rank-`rank` tensor: extent-1 axes follow it. A rank-0 value stays as it is.
- */
+/* A vector reshaped to extend along `axis` of a rank-`rank` tensor: extent-1 axes follow. A rank-0 value stays as it
+ * is. */
 uir_value_id uir_network_along(uir_builder *b, uir_value_id vector, uint32_t axis, uint32_t rank);
-/* One axis cut to start .. start + size*step, the others whole. */
+/* Slices one axis to start .. start + size*step. */
 uir_value_id uir_network_slice(uir_builder *b, uir_value_id x, uint32_t axis, uir_dim start, uir_dim size,
                                int64_t step);
 uir_value_id uir_network_flip(uir_builder *b, uir_value_id x, uint32_t axis);
 uir_value_id uir_network_swap(uir_builder *b, uir_value_id x, uint32_t axis, uint32_t other);
-/* Moves axis `from` to position `to`, the others keep their order. */
+/* Moves axis `from` to position `to`; the others keep their order. */
 uir_value_id uir_network_move_axis(uir_builder *b, uir_value_id x, uint32_t from, uint32_t to);
-/* Each element `times` times in a row along an axis (numpy.repeat). */
+/* Repeats each element `times` times along an axis (numpy.repeat). */
 uir_value_id uir_network_repeat(uir_rule_context *context, uir_value_id x, uint32_t axis, uir_dim times);
-/* A value of one element as rank 0; fails with a message that names the input when it has a rank above 1. */
+/* A value of one element as rank 0; fails with a message that names the input if its rank is above 1. */
 uir_value_id uir_network_as_scalar(uir_rule_context *context, uir_value_id value, const char *name);
 /* 0, 1, .. extent-1. */
 uir_value_id uir_network_range(uir_builder *b, uir_dtype dtype, uir_dim extent);
 
 /* ---- arithmetic ---- */
-/* Mean over axes, which stay with extent 1; NaN over none at all. */
+/* Mean over axes, kept with extent 1; NaN over no elements. */
 uir_value_id uir_network_mean(uir_rule_context *context, uir_value_id x, const int64_t *axes, uint32_t count);
-/* Two-pass, never below 0: the mean and the mean square of the differences to it. */
+/* Two-pass, never below 0: the mean, the differences from it and their mean square. */
 void uir_network_moments(uir_rule_context *context, uir_value_id x, const int64_t *axes, uint32_t count,
                          uir_value_id *out_difference, uir_value_id *out_mean, uir_value_id *out_variance);
 uir_value_id uir_network_softmax(uir_builder *b, uir_value_id x, const int64_t *axes, uint32_t count);
@@ -168,13 +167,13 @@ uir_value_id uir_network_reciprocal(uir_builder *b, uir_value_id x);
 uir_value_id uir_network_clamp(uir_builder *b, uir_value_id x, double low, double high);
 
 /* ---- constants and attributes ---- */
-/* Whether the value is a constant of zeros alone. */
+/* Whether the value is a constant of zeros. */
 bool uir_network_is_zero(uir_rule_context *context, uir_value_id value);
-/* Element `index` of a constant number; false when the value is no constant. */
+/* Element `index` of a constant; false if the value is not constant. */
 bool uir_network_constant_number(uir_rule_context *context, uir_value_id value, uint64_t index, double *out_value);
-/* The attribute as a dtype; `fallback` when absent; fails when it is none of ONNX's. */
+/* The attribute as a dtype; `fallback` if absent; fails if unknown to ONNX. */
 uir_dtype uir_network_dtype_attribute(uir_rule_context *context, const char *name, uir_dtype fallback);
-/* Element `index` of a string or float list; NULL / false when the list is shorter. */
+/* Element `index` of a string or float list; NULL / false if the list is shorter. */
 const char *uir_network_string_at(const uir_rule_context *context, const char *name, uint32_t index);
 bool uir_network_float_at(const uir_rule_context *context, const char *name, uint32_t index, double *out_value);
 /* Fails unless the string is one of the NULL-terminated choices; returns its index, 0 after a failure. */
@@ -183,16 +182,16 @@ uint32_t uir_network_choice(uir_rule_context *context, const char *name, const c
 /* A rank 0 or 1 integer input of `count` elements as dims; NULL after a failure. */
 const uir_dim *uir_network_input_dims(uir_rule_context *context, uir_value_id value, const char *name, uint32_t count);
 
-/* ---- windows: what convolutions and pools have in common ---- */
+/* ---- windows of convolutions and pools ---- */
 typedef struct uir_window {
     uint32_t rank;                /* spatial axes */
     uir_dim kernel[UIR_MAX_RANK]; /* extents of the window */
     uir_dim span[UIR_MAX_RANK];   /* with dilation: (kernel - 1) * dilation + 1 */
     int64_t strides[UIR_MAX_RANK];
     int64_t dilations[UIR_MAX_RANK];
-    uir_dim low[UIR_MAX_RANK]; /* padding as given by pads or auto_pad */
+    uir_dim low[UIR_MAX_RANK]; /* padding by pads or auto_pad */
     uir_dim high[UIR_MAX_RANK];
-    uir_dim ceil_high[UIR_MAX_RANK]; /* high, and what ceil_mode reads beyond it: gives the number of positions */
+    uir_dim ceil_high[UIR_MAX_RANK]; /* high, plus the elements that ceil_mode reads beyond it; determines `out` */
     uir_dim out[UIR_MAX_RANK];       /* positions */
 } uir_window;
 
@@ -200,70 +199,69 @@ typedef struct uir_window {
  * spatial..]. Checks lengths and signs. `kernel` may be NULL (then kernel_shape is required). */
 bool uir_network_window(uir_rule_context *context, const uir_shape *input, const uir_dim *kernel,
                         uir_window *out_window);
-/* strides, dilations or another list of `count` integers >= minimum, all 1 (or `fallback`) when absent. */
+/* strides, dilations or another list of `count` integers >= minimum, all `fallback` if absent. */
 bool uir_network_int_list(uir_rule_context *context, const char *name, uint32_t count, int64_t minimum,
                           int64_t fallback, int64_t *out_values);
 uir_value_id uir_network_conv_node(uir_builder *b, uir_value_id x, uir_value_id w, int64_t groups,
                                    const uir_window *window, const uir_dim *low, const uir_dim *high, uir_dtype to);
-/* Coordinates that windows read on one axis: i64 [out, kernel], o*stride + k*dilation - low. */
+/* Coordinates read by windows on one axis: i64 [out, kernel], o*stride + k*dilation - low. */
 uir_value_id uir_network_window_coordinates(uir_builder *b, const uir_window *window, uint32_t axis);
-/* A window reduction; `high` as ceil_high where the mode is used. */
+/* A window reduction; `high` is ceil_high for ceil_mode. */
 uir_value_id uir_network_window_node(uir_builder *b, uir_op op, uir_value_id x, const uir_window *window,
                                      const uir_dim *low, const uir_dim *high);
 
 /* ---- products and quantisation ---- */
 /* numpy's matmul of any ranks >= 1, result dtype `to`. */
 uir_value_id uir_network_matmul(uir_rule_context *context, uir_value_id a, uir_value_id b, uir_dtype to);
-/* A real value (already divided by its scale) to a quantised dtype: rounds to even, adds the zero point (none: 0),
- * saturates. */
+/* Quantises a real value already divided by its scale: rounds to even, adds the zero point (NONE: 0), saturates. */
 uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value_id zero_point, uir_dtype to,
                                   bool saturate);
-/* To u8, by a scale over the least range that holds all values and 0 (of zeros alone: 1); both rank 0. */
+/* Quantises to u8; the scale covers the least range that contains all values and 0 (only zeros: 1); both rank 0. */
 uir_value_id uir_network_quantize_dynamically(uir_builder *b, uir_value_id x, uir_value_id *out_scale,
                                               uir_value_id *out_zero);
-/* Weights [K, N] of 8 bits, scale and zero point of the whole or per column, and what a product with them needs. */
+/* Weights [K, N] of 8 bits, scale and zero point of the whole or per column, prepared for a product. */
 typedef struct uir_integer_weights {
     uir_value_id weights;
     uir_value_id scale; /* f32, rank 0 or [N] */
-    uir_value_id zero;  /* i32, rank 0 or [N]; none: 0 */
-    uir_value_id sums;  /* i32 [1, N]: of each column */
+    uir_value_id zero;  /* i32, rank 0 or [N]; NONE: 0 */
+    uir_value_id sums;  /* i32 [1, N]: sum of each column */
 } uir_integer_weights;
 uir_integer_weights uir_network_integer_weights(uir_rule_context *context, uir_value_id weights, uir_value_id scale,
                                                 uir_value_id zero);
-/* x [.., K] of floats, quantised dynamically, times the weights in integers: f32 [.., N]. `b`: where it is built. */
+/* Product of x [.., K] of floats, dynamically quantised, and the weights, in integers: f32 [.., N]. Built by `b`. */
 uir_value_id uir_network_dynamic_product(uir_builder *b, uir_value_id x, const uir_integer_weights *weights);
 
 /* ---- sampling ---- */
 
-/* Images whose pixels are taken at computed coordinates: x [N, C, spatial..] as rows of channels. */
+/* Samples images at computed coordinates: x [N, C, spatial..] as rows of channels. */
 typedef struct uir_sampler {
     uir_rule_context *context;
     uir_value_id rows;  /* [N * pixels, C] */
-    uir_value_id batch; /* i64 [M]: the image that each line of coordinates reads; M = N and 0, 1, .. unless replaced */
+    uir_value_id batch; /* i64 [M]: image of each line of coordinates; M = N and 0, 1, .. unless replaced */
     uir_shape shape;    /* of x */
-    uint32_t axes;      /* spatial ones */
+    uint32_t axes;      /* number of spatial axes */
 } uir_sampler;
-/* i64 index within 0 .. extent-1 of a whole real coordinate. */
+/* i64 index of an integral real coordinate, clamped to 0 .. extent-1. */
 uir_value_id uir_network_inside_index(uir_builder *b, uir_value_id whole, uir_dim extent);
 uir_sampler uir_network_sampler(uir_rule_context *context, uir_value_id x);
-/* Pixels [M, P, C] at i64 indices [M, P] per spatial axis, which must be in range. */
+/* Pixels [M, P, C] at i64 indices [M, P] per spatial axis, all in range. */
 uir_value_id uir_network_sampler_take(uir_sampler *sampler, const uir_value_id *indices);
-/* Linear interpolation [M, P, C] at real coordinates [M, P] per spatial axis; pixels outside count as zeros. */
+/* Linear interpolation [M, P, C] at real coordinates [M, P] per spatial axis; pixels outside are 0. */
 uir_value_id uir_network_sampler_linear(uir_sampler *sampler, const uir_value_id *coordinates);
 
-/* ---- bodies of loops ---- */
-/* A graph inside the builder's, and a builder for it. */
+/* ---- loop bodies ---- */
+/* A graph inside the builder's, and its builder. */
 bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body);
 void uir_network_body_output(uir_builder *body, uir_value_id value);
-/* A loop of `trips` steps without an exit condition. The body was made with inputs iteration (i64), condition (bool),
- * carried..., and has the outputs carried..., scanned... only: the condition is passed through here. */
+/* A loop of `trips` iterations without an exit condition. The body has inputs iteration (i64), condition (bool),
+ * carried..., and only the outputs carried..., scanned...: the condition is passed through here. */
 typedef struct uir_loop {
     uir_builder body;
     uir_value_id iteration;
     uir_value_id carried[8];
     uint32_t carried_count;
 } uir_loop;
-/* Starts a body; `initial` are values of the outer graph whose types the carried ones get. */
+/* Begins a body; `initial` are values of the outer graph that determine the types of carried ones. */
 bool uir_network_loop_begin(uir_builder *b, const uir_value_id *initial, uint32_t count, uir_loop *out_loop);
 /* Ends it: `next` has carried_count values, `scanned` are stacked along a new axis 0. Outputs: carried..., scanned...
  */

@@ -1,10 +1,10 @@
-/* A decoder's library, opened when a picture asks for it and loaded while the process lives: what decodes no such
- * picture neither loads it nor needs it, and starts without the time that its dependencies take.
+/* Loads a decoder library at the first picture that needs it, for the rest of the process. Other processes neither need
+ * the library nor spend time on its dependencies.
  *
- * In: the file of the version that the headers are of, as the dynamic linker knows it, and the functions that are taken
- * of it: UIR_IMAGE_LIBRARY(library, file, FUNCTIONS), where FUNCTIONS(FUNCTION) is FUNCTION(name) for each by its name
- * in the header. Out: the type `library`, whose members are the functions, and open_library(&library), false where the
- * file cannot be opened or lacks one of them. */
+ * In: UIR_IMAGE_LIBRARY(library, file, FUNCTIONS). `file` is the name, for the dynamic linker, of the version that
+ * matches the headers. FUNCTIONS(FUNCTION) is FUNCTION(name) for each function, by its name in the header. Out: the
+ * type `library`, whose members are the functions, and open_library(&library), false if the file cannot be opened or
+ * lacks one of them. */
 #ifndef UIR_IMAGE_FULL_LIBRARY_H
 #define UIR_IMAGE_FULL_LIBRARY_H
 

@@ -1,4 +1,4 @@
-/* The formats that libuir_rt knows. */
+/* Value formats of libuir_rt. */
 #ifndef UIR_IO_SMALL_FORMATS_H
 #define UIR_IO_SMALL_FORMATS_H
 

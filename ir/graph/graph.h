@@ -26,7 +26,7 @@ typedef struct uir_value_id {
     uint32_t id; /* 0: none (an absent optional input or output) */
 } uir_value_id;
 
-/* One enum for every op of every section; ops.def includes the three sections. */
+/* Every op of both sections, by the tables that ops.def includes. */
 typedef enum uir_op {
     UIR_OP_NONE,
 #define UIR_ONNX_OP(constant, domain, name, versions, min_inputs, max_inputs, min_outputs, max_outputs, traits)        \
@@ -52,12 +52,12 @@ enum {
     UIR_TRAIT_EFFECT = 1u << 7,  /* binds dims: never removed or reordered before its operands' makers */
     UIR_TRAIT_RANDOM = 1u << 8,  /* two equal nodes may differ: no CSE, no folding */
     UIR_TRAIT_CONTROL = 1u << 9, /* has subgraphs */
-    UIR_TRAIT_HOST = 1u << 10,   /* stays a host or library op (DESIGN section 3) */
+    UIR_TRAIT_HOST = 1u << 10,   /* remains a host or library op */
     UIR_TRAIT_COMMUTATIVE = 1u << 11,
-    UIR_TRAIT_CHECK = 1u << 12, /* gives nothing: a fault, or none. Kept unless it is proved or an equal one is there */
+    UIR_TRAIT_CHECK = 1u << 12, /* no result, may fault; removed only if proved or a duplicate */
 };
 
-/* Which dtype classes the data operands of a primitive may have. 0 in the table: its inference checks for itself. */
+/* Dtype classes that the data operands of a primitive may have. 0 in the table: the op's inference checks them. */
 enum {
     UIR_DTYPES_BOOL = 1u << UIR_DTYPE_CLASS_BOOL,
     UIR_DTYPES_SIGNED = 1u << UIR_DTYPE_CLASS_SIGNED,
@@ -73,7 +73,7 @@ typedef struct uir_op_row {
     const char *constant; /* "CONV" */
     const char *domain;   /* "" for ai.onnx; NULL for a primitive */
     const char *name;     /* "Conv", "matmul" */
-    const char *versions; /* ONNX: "1,11,13" since-versions that are understood; NULL for a primitive */
+    const char *versions; /* ONNX: the known since-versions, "1,11,13"; NULL for a primitive */
     int min_inputs, max_inputs, min_outputs, max_outputs; /* -1: unlimited */
     uint32_t traits;
     uint32_t dtypes;        /* primitive: UIR_DTYPES_ of its data operands */
@@ -82,13 +82,13 @@ typedef struct uir_op_row {
 
 const uir_op_row *uir_op_get_row(uir_op op); /* never NULL; the NONE row for a bad value */
 uir_op uir_op_find_primitive(const char *name, size_t length);
-/* The op whatever its version; UIR_OP_NONE when the table has no such row. "ai.onnx" and "" are one domain. */
+/* The op in any version; UIR_OP_NONE if the table lacks it. "ai.onnx" and "" are one domain. */
 uir_op uir_op_find_onnx(const char *domain, const char *name);
 /* The since-version in force for `opset`: the largest one <= opset; 0 when the op is newer than that. */
 int uir_op_since_version(uir_op op, int opset);
-/* "Conv", "matmul": what messages call the op. */
+/* The op's name in messages: "Conv", "matmul". */
 const char *uir_op_name(uir_op op);
-/* What a message of the op begins with: its name, "" for a check, whose message says all. */
+/* Prefix of the op's messages: its name, or "" for a check, whose messages are complete. */
 const char *uir_op_said_name(uir_op op);
 
 /* ---- types and values ---- */
@@ -106,8 +106,8 @@ typedef struct uir_value_info {
     uir_node_id producer; /* none: an input, or a constant */
     uint32_t output_index;
     uir_tensor *constant;     /* not NULL: the value is this (owned reference, released with the module) */
-    const uir_layout *layout; /* where its elements lie in memory; NULL: row-major. What it holds is the same. */
-    /* The symbolic contents of a rank 0 or 1 integer value, when known: shape arithmetic is folded through these. */
+    const uir_layout *layout; /* its layout in memory, which does not change its contents; NULL: row-major */
+    /* The symbolic contents of an integer value of rank 0 or 1, if known: shape arithmetic is folded through these. */
     const uir_dim *elements;
     uint32_t element_count;
     bool elements_known;
@@ -156,7 +156,7 @@ typedef struct uir_node_info {
     int since_version; /* ONNX ops: the schema version in force */
     uir_string name;   /* the ONNX node's name, kept through decomposition */
     uir_op origin;     /* primitive: the ONNX op it came from; else NONE */
-    uint32_t source;   /* which node of the file it is or came from: a number of ir/graph/origins.h; 0: not known */
+    uint32_t source;   /* number of its node of the file, of ir/graph/origins.h; 0: unknown */
     const uir_value_id *inputs;
     uint32_t input_count;
     const uir_value_id *outputs;
@@ -164,16 +164,16 @@ typedef struct uir_node_info {
     const uir_attribute *attributes;
     uint32_t attribute_count;
     uir_graph_id graph;
-    uint32_t line; /* of the module's file, when the node was read from a text; else 0 */
-    bool is_again; /* of a group's body: an earlier group computes it as well */
+    uint32_t line; /* in the module's file, if read from a text; else 0 */
+    bool is_again; /* in a group's body: recomputed, an earlier group computes it too */
 } uir_node_info;
 
 /* A node of the model's file: see ir/graph/origins.h. */
 typedef struct uir_origin {
     uir_string name, op;
-    uint32_t into; /* who took it over, as noted last; 0: nobody */
-    uir_fate fate; /* as noted last; STANDS: nothing was */
-    bool is_met;   /* a rule was asked for it */
+    uint32_t into; /* the origin that does its work, by the last note; 0: none */
+    uir_fate fate; /* by the last note; STANDS: no note */
+    bool is_met;   /* its decomposition has begun */
     bool is_output;
 } uir_origin;
 typedef struct uir_origin_read {
@@ -188,11 +188,11 @@ typedef struct uir_graph_info {
     uir_vector(uir_node_id) nodes;
 } uir_graph_info;
 
-/* What a file says of a value that a node makes; a dim of which it says nothing is none. */
+/* Declared type of a node's result in the file; an undeclared dim is none. */
 typedef struct uir_declaration {
     uir_value_id value;
     uir_type type;
-    bool varies; /* what follows it is made several times, and its shape is not always the same */
+    bool varies; /* decomposed with several shapes, or only in a branch: it has no one shape */
 } uir_declaration;
 
 typedef struct uir_module {
@@ -200,14 +200,14 @@ typedef struct uir_module {
     const uir_allocator *allocator; /* points at arena.allocator */
     uir_dims *dims;
     uir_strings strings;
-    uir_diagnostics *diagnostics;      /* borrowed */
-    uir_vector(uir_graph_info) graphs; /* [0] unused */
-    uir_vector(uir_node_info) nodes;   /* [0] unused */
-    uir_vector(uir_value_info) values; /* [0] unused */
-    uir_vector(uir_declaration) declared; /* of a file's ops; in no text */
+    uir_diagnostics *diagnostics;         /* borrowed */
+    uir_vector(uir_graph_info) graphs;    /* [0] unused */
+    uir_vector(uir_node_info) nodes;      /* [0] unused */
+    uir_vector(uir_value_info) values;    /* [0] unused */
+    uir_vector(uir_declaration) declared; /* in the file, of ONNX values; not part of the text */
     uir_graph_id main;
     int opset;        /* of ai.onnx, as imported */
-    const char *file; /* the text that it was read from; else NULL */
+    const char *file; /* name of the text's file; NULL: not read from a text */
     /* Data that constants borrow (mapped files); closed with the module. */
     void (*release_storage)(void *storage);
     void *storage;
@@ -218,17 +218,17 @@ typedef struct uir_module {
 uir_status uir_module_create(const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_module **out_module);
 void uir_module_destroy(uir_module *module);
 
-/* ---- building (all copy what they are given into the module's arena) ---- */
+/* ---- building (all copy their arguments into the module's arena) ---- */
 uir_status uir_module_add_graph(uir_module *module, uir_graph_id parent, const char *name, uir_graph_id *out_graph);
 uir_status uir_module_add_value(uir_module *module, const char *name, uir_type type, uir_value_id *out_value);
 /* Takes over the caller's reference to the tensor on success. */
 uir_status uir_module_add_constant(uir_module *module, const char *name, uir_tensor *tensor, uir_value_id *out_value);
-/* Where the value's elements lie; NULL: row-major again. INVALID_ARGUMENT when its storage overflows. */
+/* Sets the value's layout; NULL: row-major. INVALID_ARGUMENT if its storage overflows. */
 uir_status uir_module_set_layout(uir_module *module, uir_value_id value, const uir_layout *layout);
 uir_status uir_graph_add_input(uir_module *module, uir_graph_id graph, uir_value_id value);
 uir_status uir_graph_add_output(uir_module *module, uir_graph_id graph, uir_value_id value);
-/* Appends a node; sets producer and output_index of its outputs. Types of the outputs are the caller's business (see
- * ir/graph/build.h, which infers them for primitives). */
+/* Appends a node; sets producer and output_index of its outputs. The caller sets the outputs' types (ir/graph/build.h
+ * infers them for primitives). */
 uir_status uir_graph_add_node(uir_module *module, uir_graph_id graph, const uir_node_info *node, uir_node_id *out_node);
 
 static inline uir_graph_info *uir_graph_get(const uir_module *m, uir_graph_id g) {
@@ -244,10 +244,10 @@ static inline const uir_type *uir_value_type(const uir_module *m, uir_value_id v
     return &m->values.data[v.id].type;
 }
 
-/* Gives a node an attribute, in place of one of that name; what it points at is copied. */
+/* Sets an attribute of a node, in place of one of that name; its data is copied. */
 uir_status uir_node_set_attribute(uir_module *module, uir_node_id node, const char *name,
                                   const uir_attribute *attribute);
-/* Takes it away; fine when there is none. */
+/* Removes an attribute, if present. */
 void uir_node_remove_attribute(uir_module *module, uir_node_id node, const char *name);
 
 const char *uir_attribute_kind_name(uir_attribute_kind kind);
@@ -262,47 +262,47 @@ typedef struct uir_attribute_spec {
 bool uir_op_get_attribute_spec(uir_op op, uint32_t index, uir_attribute_spec *out_spec);
 bool uir_op_find_attribute_spec(uir_op op, const char *name, size_t length, uir_attribute_spec *out_spec);
 
-/* Attribute by name; NULL when absent. The typed forms give `fallback` when absent or of another kind. */
+/* Attribute by name; NULL if absent. The typed forms return `fallback` if it is absent or of another kind. */
 const uir_attribute *uir_node_find_attribute(const uir_module *module, const uir_node_info *node, const char *name);
 int64_t uir_node_int(const uir_module *module, const uir_node_info *node, const char *name, int64_t fallback);
 double uir_node_float(const uir_module *module, const uir_node_info *node, const char *name, double fallback);
 const char *uir_node_string(const uir_module *module, const uir_node_info *node, const char *name,
                             const char *fallback);
 
-/* DIMS attribute; NULL with *out_count 0 when absent. */
+/* DIMS attribute; NULL with *out_count 0 if absent. */
 const uir_dim *uir_node_dims(const uir_module *module, const uir_node_info *node, const char *name,
                              uint32_t *out_count);
 const int64_t *uir_node_ints(const uir_module *module, const uir_node_info *node, const char *name,
                              uint32_t *out_count);
 uir_dtype uir_node_dtype(const uir_module *module, const uir_node_info *node, const char *name, uir_dtype fallback);
-/* The symbol when the dim is nothing but one. */
+/* The symbol, if the dim is only that. */
 bool uir_dim_is_symbol(const uir_dims *dims, uir_dim dim, uir_symbol *out_symbol);
-/* Where a message about the node belongs: its ONNX name and op. */
+/* The location of messages about the node: its ONNX name and op. */
 uir_location uir_node_location(const uir_module *module, const uir_node_info *node);
 
 /* ---- text, verifier, interpreter ---- */
 /* "f32[N, 3]", "seq(i64[*])": for messages. */
 void uir_type_print(const uir_module *module, const uir_type *type, uir_text *text);
-/* The text names every value, type, attribute and subgraph; constants up to `inline_limit` elements are written out,
- * larger ones (when inline_limit is not SIZE_MAX) as a hash that only a reader with the same module's constants can
- * resolve. */
+/* Prints every value, type, attribute and subgraph. Constants of more than `inline_limit` elements (unless it is
+ * SIZE_MAX) are printed as a hash, which only a reader with the same module's constants can resolve. */
 uir_status uir_module_print(const uir_module *module, size_t inline_limit, uir_text *text);
-/* The same with a say for the caller: a constant that is too long is written out all the same where `elide` says no. */
+/* The same, but a constant over the limit is written out if `elide` returns false. */
 typedef struct uir_print_options {
     size_t inline_limit;
-    bool (*elide)(void *user, const uir_tensor *constant); /* NULL: all that are too long */
+    bool (*elide)(void *user, const uir_tensor *constant); /* NULL: all over the limit are hashes */
     void *user;
 } uir_print_options;
 uir_status uir_module_print_with(const uir_module *module, const uir_print_options *options, uir_text *text);
-/* "v12": what the text calls a value without a name. A value that really is called so has its name in quotes beside it.
- */
+/* Whether the name is one that the text makes for a value without a name: "v12". A value with such a name of its own
+ * has it in quotes as well. */
 bool uir_graph_is_number_name(const char *name, size_t length);
-/* `constants`: a module whose constants, tensors of attributes among them, the hashes refer to, or NULL. */
+/* Parses a module. `constants`: a module whose constants, including tensors of attributes, the hashes refer to, or
+ * NULL. */
 uir_status uir_module_parse(const uir_allocator *allocator, uir_diagnostics *diagnostics, const char *text,
                             size_t length, const char *file, const uir_module *constants, uir_module **out_module);
 
-/* Reports everything wrong: arity, dtypes, shapes (each primitive's inference run again and compared), order, unbound
- * dims, uses of values that are not visible, attributes missing or of the wrong kind. */
+/* Reports every error: arity, dtypes, shapes (each primitive's inference run again and compared), order, unbound dims,
+ * uses of values that are not visible, attributes missing or of the wrong kind. */
 uir_status uir_module_verify(const uir_module *module, uir_diagnostics *diagnostics);
 
 /* ---- interpreter (ir/graph/interpret/interpret.h has the per-op functions) ---- */
@@ -319,32 +319,32 @@ typedef struct uir_interpreter_options {
     const volatile bool *cancel; /* polled between nodes and inside long loops; may be NULL */
     /* Called after each node; may be NULL. */
     void (*after_node)(void *user, const uir_module *module, uir_node_id node, double ms);
-    /* The same with what it read and made, and the symbols that have a value; a status other than OK ends the run. */
+    /* Called after each node with its operands, results and bound symbols; may be NULL. A status other than OK ends the
+     * run. */
     uir_status (*after_values)(void *user, const struct uir_node_values *values);
-    /* Runs a group in place of its body, into results that are there, zeroed. Not called for a group whose results'
-     * extents are not known before. *out_ran false: the body runs after all. */
+    /* Computes a group instead of interpreting its body, into results that are allocated and zeroed; may be NULL. Not
+     * called if an extent of a result is unknown before. *out_ran false: the body is interpreted after all. */
     uir_status (*run_group)(void *user, const struct uir_node_values *values, bool *out_ran);
     void *user;
-    uint64_t turn;       /* of a node that is run alone: how often it was run before in the run that it is of */
-    uint64_t byte_limit; /* of tensors alive at once; 0: none. Over it: UIR_STATUS_LIMIT */
-    uint32_t
-        threads; /* 1 when 0; big contractions and elementwise ops are cut over them, results do not depend on it */
+    uint64_t turn;       /* of a single node: how often its run has run it before */
+    uint64_t byte_limit; /* limit of the bytes of live tensors; 0: none. Over it: UIR_STATUS_LIMIT */
+    uint32_t threads; /* 0: 1. Big contractions and elementwise ops are split among them; results do not depend on it */
 } uir_interpreter_options;
 
-/* Runs the main graph of a module of primitives. Inputs in graph order; outputs are owned by the caller. Dims are bound
- * from the inputs' shapes and checked; a mismatch, an index out of range or any other run-time fault is an error naming
- * the node. */
+/* Runs the main graph of a module of primitives. Inputs are in graph order; the caller owns the outputs. Dims are bound
+ * from the inputs' shapes and checked. A mismatch, an index out of range or any other run-time fault is an error that
+ * names the node. */
 uir_status uir_module_interpret(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                 const uir_interpreter_options *options, uir_datum *const *inputs, uint32_t input_count,
                                 uir_datum **out_outputs, uint32_t output_count, uint64_t *out_peak_bytes);
 
-/* The shape of output `output` of the main graph, a tensor of known rank, by those of the inputs, which need no data;
- * -1 where only data tell. What the nodes of the main graph demand of sizes is checked, and refused as a run does. */
+/* The shape of output `output` of the main graph, a tensor of known rank, from the inputs' shapes; no data is read. -1:
+ * an extent that depends on data. Size constraints of the main graph's nodes are checked, and refused as by a run. */
 uir_status uir_module_find_shape(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                  uir_datum *const *inputs, uint32_t input_count, uint32_t output, int64_t *out_dims);
 
-/* Runs one node in the middle of a run that somebody else leads: a primitive or a group, not other control flow.
- * `symbols` have the values; symbols that the operands' extents give need not be among them. */
+/* Runs one node of a run that another engine leads: a primitive or a group; INVALID_ARGUMENT for other control flow.
+ * `symbols` have the values; those that the operands' extents determine may be left out. */
 typedef struct uir_bound_symbol {
     uir_symbol symbol;
     int64_t value;
@@ -354,7 +354,7 @@ uir_status uir_node_interpret_bound(const uir_module *module, const uir_allocato
                                     uir_node_id node, const uir_bound_symbol *symbols, uint32_t symbol_count,
                                     uir_datum *const *inputs, uir_datum **out_outputs);
 
-/* Runs one primitive on constant operands: what constant folding uses. Output datums are owned by the caller. */
+/* Runs one primitive on constant operands, for constant folding. The caller owns the outputs. */
 uir_status uir_node_interpret(const uir_module *module, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                               uir_node_id node, uir_datum *const *inputs, uir_datum **out_outputs);
 
@@ -362,10 +362,10 @@ uir_status uir_node_interpret(const uir_module *module, const uir_allocator *all
 typedef struct uir_pass_context {
     uir_diagnostics *diagnostics;
     uir_arena *scratch;              /* reset after each pass */
-    uint32_t changes;                /* a pass adds what it changed */
-    const struct uir_device *device; /* that kernels are made for; NULL: not known */
-    uint32_t layouts_left_out;       /* bit per rule of passes/layouts.h */
-    uint32_t precision;              /* of passes/precision.h, as are the counts; NULL: nobody wants them */
+    uint32_t changes;                /* the pass adds the number of its changes */
+    const struct uir_device *device; /* the target of kernels; NULL: unknown */
+    uint32_t layouts_left_out;       /* a bit per rule of passes/layouts.h */
+    uint32_t precision;              /* of passes/precision.h, as are the counts, which may be NULL */
     struct uir_precision_counts *precision_counts;
 } uir_pass_context;
 typedef struct uir_pass {
@@ -373,16 +373,16 @@ typedef struct uir_pass {
     uir_status (*run)(uir_module *module, uir_pass_context *context);
     const char *purpose; /* one line */
 } uir_pass;
-/* Runs passes in order with verification (debug builds and UIR_DEBUG: also print -> parse -> equal) after each. `dump`
- * names a pass after which to hand the text to `dump_text` (may be NULL); "all" is every one. */
+/* Runs passes in order, each followed by the verifier and, if `check_text`, by print -> parse -> equal. `dump` names a
+ * pass after which `dump_text` (may be NULL) gets the module's text; "all" is every one. */
 typedef struct uir_pass_options {
     bool check_text;
     size_t inline_limit; /* for the text: see uir_module_print; 0: 16 */
     const char *dump;
     void (*dump_text)(void *user, const char *pass, const char *text, size_t length);
     void *user;
-    uir_progress progress; /* of all passes, */
-    const char *stage;     /* which together are this one */
+    uir_progress progress; /* of all passes */
+    const char *stage;     /* their name in `progress` */
     const struct uir_device *device;
     uint32_t layouts_left_out;
     uint32_t precision; /* as in the context */

@@ -12,8 +12,8 @@
 #include "ir/machine/layout.h"
 #include "ir/machine/tiling.h"
 
-/* What one kernel may hold. */
-#define UIR_IGRAPH_MAX_DEPTH 48 /* of blocks in blocks */
+/* Limits of one kernel. */
+#define UIR_IGRAPH_MAX_DEPTH 48 /* of nested blocks */
 #define UIR_IGRAPH_MAX_ITEMS 16384
 #define UIR_IGRAPH_MAX_ATOMS 16 /* of one condition */
 
@@ -41,17 +41,17 @@ typedef struct uir_ipointer {
     uint32_t role_index;  /* IN, OUT, CONST: argument number */
     uint32_t instances;   /* 1, or N of xN */
     uint32_t by_loop;     /* symbol index (into symbols) of the loop of `xN by l`; UINT32_MAX: none */
-    uir_dim element_span; /* elements of storage: 1 + sum (size-1)*stride, of one instance; below 0 counts as 0 */
-    uint32_t tied; /* OUT: the IN pointer whose storage it is and whose contents it starts with; UINT32_MAX: none */
-    uint32_t over; /* LOCAL: the pointer in whose place it lies; UINT32_MAX: it has a place of its own */
-    uint32_t line; /* of the source text, 0 when built */
+    uir_dim element_span; /* elements of one instance's storage: 1 + sum (size-1)*stride; below 0 counts as 0 */
+    uint32_t tied;        /* OUT: the IN pointer that it is an alias of, with its initial contents; UINT32_MAX: none */
+    uint32_t over;        /* LOCAL: the pointer whose storage it shares; UINT32_MAX: it has its own */
+    uint32_t line;        /* of the source text, 0 when built */
 } uir_ipointer;
 
 /* ---- slices ---- */
 typedef struct uir_islice_axis {
     uint32_t symbol; /* AXIS symbol (index into symbols): 0 <= axis < extent */
     uir_dim extent;
-    uint32_t dim; /* which dim of the slice it belongs to; axes of one dim form a group, row-major, last fastest */
+    uint32_t dim; /* the slice's dim that it belongs to; axes of one dim form a group, row-major, last fastest */
 } uir_islice_axis;
 
 typedef struct uir_islice {
@@ -61,7 +61,7 @@ typedef struct uir_islice {
     uint32_t rank;                       /* of the slice: box: the pointer's; window: number of groups */
     uir_dim starts[UIR_IGRAPH_MAX_RANK]; /* box: start; window: the coordinate expression, per POINTER dim */
     uir_dim counts[UIR_IGRAPH_MAX_RANK]; /* extents of the SLICE's dims (window: product of the group's extents) */
-    uir_islice_axis *axes;               /* window only; of the kernel, and of this slice alone */
+    uir_islice_axis *axes;               /* window only; owned by the kernel, used by this slice only */
     uint32_t axis_count;
     bool has_fill;
     double fill; /* exact for every dtype's values used (integers up to 2^53) */
@@ -82,8 +82,8 @@ typedef struct uir_iinstruction {
     bool exclusive;          /* SCAN */
     bool saturate;           /* CAST */
     bool stream;             /* the kernel does not read its results: stores may bypass too small caches */
-    double immediate;        /* FILL, and the scalar operand where one slice is replaced by a number */
-    uint32_t immediate_mask; /* bit k: operand k (0-based among operands) is `immediates[k]` and slices skip it */
+    double immediate;        /* FILL: the value */
+    uint32_t immediate_mask; /* bit k: operand k (0-based) is `immediates[k]`, and slices lack it */
     double immediates[3];
     uir_dim start; /* IOTA */
     bool has_scratch;
@@ -92,7 +92,7 @@ typedef struct uir_iinstruction {
     uint32_t sync_kind;          /* UIR_SYNC_* */
     uint32_t sync_pointer;       /* UINT32_MAX: none */
     uint32_t sync_distance;
-    uint32_t legal_row; /* set by the verifier: which row of the device allowed it */
+    uint32_t legal_row; /* set by the verifier: the device's row that allows it */
     uint32_t unguarded; /* set by the verifier: bit k, slice k is proved inside its pointer's extents */
 } uir_iinstruction;
 enum { UIR_SYNC_PIPES, UIR_SYNC_GROUP, UIR_SYNC_DEVICE, UIR_SYNC_KINDS };
@@ -103,14 +103,14 @@ typedef struct uir_iitem {
     uir_iguard guard; /* `when` of a loop or instruction, the condition of an if */
     uint32_t symbol;  /* LOOP, LET, INDEX */
     uir_dim extent;   /* LOOP */
-    bool named_ends;  /* LOOP: first() or last() of it is used: runs max(1, extent) times */
+    bool named_ends;  /* LOOP: first() or last() of it is used, so that it runs max(1, extent) times */
     struct {
         uir_islice slice;
         uir_index_mode mode;
         uir_dim limit;
     } index;              /* INDEX: slice of one element; 0..limit-1 */
     uint32_t instruction; /* INSTRUCTION */
-    uint32_t *dead;       /* RUN: pointers whose contents do not outlive the run */
+    uint32_t *dead;       /* RUN: pointers whose contents are undefined after the run */
     uint32_t dead_count;
     uint32_t first_child, next; /* item indices; UINT32_MAX: none */
     uint32_t line;              /* of the source text, 0 when built */
@@ -143,7 +143,7 @@ typedef struct uir_igraph {
     uir_dims *dims;          /* owned */
     const char *name;
     const uir_device *device; /* borrowed */
-    bool synchronised;        /* `igraph @k on d synchronised`: the verifier demands syncs */
+    bool synchronised;        /* `igraph @k on d synchronised`: the verifier requires syncs */
     uir_vector(uir_isymbol) symbols;
     uir_vector(uir_condition) requires_;
     uir_vector(uir_ipointer) pointers;
@@ -154,14 +154,14 @@ typedef struct uir_igraph {
     const char *file; /* for messages; may be NULL */
 } uir_igraph;
 
-/* ---- life, text ---- */
+/* ---- creation, text ---- */
 uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device,
                              uir_igraph **out_igraph);
 void uir_igraph_destroy(uir_igraph *igraph); /* NULL is fine */
-/* Exactly one kernel. BAD_FILE with messages that give line, column and caret. */
+/* Parses exactly one kernel. BAD_FILE with messages of line, column and caret. */
 uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                             size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph **out_igraph);
-/* All kernels of a text: the variants of one kernel, or several. */
+/* Parses all kernels of a text: the variants of one kernel, or several. */
 typedef struct uir_igraph_list {
     uir_igraph **igraphs;
     uint32_t count, capacity;
@@ -170,117 +170,119 @@ typedef struct uir_igraph_list {
 uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list);
-/* The same of a part of a file that begins at its line `line`. */
+/* The same for a part of a file that begins at line `line`. */
 uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
                                  size_t length, uint32_t line, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list);
-/* Takes the kernel over, also on failure. */
+/* Takes over the kernel, also on failure. */
 uir_status uir_igraph_list_add(uir_igraph_list *list, uir_igraph *igraph);
 void uir_igraph_list_deinit(uir_igraph_list *list); /* destroys the kernels */
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text);
-/* The same kernel with its symbols in the order in which a reader of its text meets them; one that nothing uses is left
- * out. INTERNAL where a symbol is used in a place where it is not known. */
+/* Copies the kernel with symbols in the order of first use in its text; unused ones are left out. INTERNAL if a symbol
+ * is used outside its scope. */
 uir_status uir_igraph_clone(const uir_igraph *igraph, const uir_allocator *allocator, uir_igraph **out_igraph);
 
 /* ---- building ---- */
-/* Adds a symbol to the kernel and to its dims. `facts` NULL: those of the kind and of `definition` (an axis has its
- * extent as bound). Symbols of the kernel are made only here, so that index and uir_symbol.id agree. */
+/* Adds a symbol to the kernel and to its dims. `facts` NULL: those of the kind and of `definition` (an axis is bounded
+ * by its extent). Symbols of the kernel are made only here, so that index and uir_symbol.id agree. */
 uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t length, uir_isymbol_kind kind,
                                  const uir_symbol_facts *facts, uir_dim definition, uint32_t *out_index);
 /* The dim that is the symbol. */
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
-/* Value of a name that the device defines: a space's capacity in bytes, `cores`; false when it has none. */
+/* Value of a name that the device defines: a space's capacity in bytes, `cores`; false if unknown. */
 bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
-/* The pipe that executes an instruction of a verified kernel: that of its legal row; -1: it is in order with all. */
+/* The pipe of an instruction of a verified kernel, by its legal row; -1: in order with all pipes. */
 int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* The first row of the device's table from `from` on by which a unit of the kind may execute the instruction on its
- * slices, if the row's constraints hold; -1: none allows it. */
+ * slices; -1: none. */
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from);
-/* Finishes the layout and sets element_span; INVALID_ARGUMENT when an expression overflows. */
+/* Finishes the layout and sets element_span; INVALID_ARGUMENT if an expression overflows. */
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer);
-/* The pointer that gives a pointer its place: itself, or the one it lies over. */
+/* The pointer that owns a pointer's storage: itself, or the one it is `over`. */
 static inline uint32_t uir_igraph_place(const uir_igraph *igraph, uint32_t pointer) {
     uint32_t over = igraph->pointers.data[pointer].over;
     return over == UINT32_MAX ? pointer : over;
 }
-/* Do two pointers lie in one place? What one holds is gone once the other is written. */
+/* Whether two pointers share storage: a write to one makes the other's contents undefined. */
 static inline bool uir_igraph_share_place(const uir_igraph *igraph, uint32_t a, uint32_t b) {
     return a != b && uir_igraph_place(igraph, a) == uir_igraph_place(igraph, b);
 }
-/* Bytes of one instance of a pointer, and of all; none when they overflow. */
+/* Bytes of one instance of a pointer, and of all; none if they overflow. */
 uir_dim uir_igraph_instance_bytes(const uir_igraph *igraph, uint32_t pointer);
 uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer);
-/* How the elements of a window's last dim lie in a pointer of this layout (not `given`: rows): one after the other in
- * the device's memory; as the columns of a matrix whose lines begin where the space lets rows begin, the slice's last
- * dim but one along them; or otherwise. */
+/* How the elements of a window's last dim are laid out in a pointer of this layout (not `given`: row-major).
+ *   ROW: contiguous in the device's memory.
+ *   ACROSS: as columns of a matrix, along whose rows the slice's last dim but one runs; rows begin at the space's
+ *     alignment.
+ *   APART: otherwise. */
 typedef enum uir_iwindow_lie { UIR_IWINDOW_ROW, UIR_IWINDOW_ACROSS, UIR_IWINDOW_APART } uir_iwindow_lie;
 uir_iwindow_lie uir_igraph_window_lie(const uir_igraph *igraph, const uir_islice *window, const uir_layout *layout,
                                       uint32_t rank, const uir_space *space, uir_dtype dtype);
 /* A slice of the whole pointer. */
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);
 
-/* Index into symbols of a name (the first so named) / of a uir_symbol; UINT32_MAX when absent. */
+/* Index into symbols of a name (the first so named) / of a uir_symbol; UINT32_MAX if absent. */
 uint32_t uir_igraph_find_symbol(const uir_igraph *igraph, const char *name, size_t length);
 uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol);
 
-/* ---- verifier (ir/kernel/verify/igraph_verify*.c): reports all it finds; sets legal_row, unguarded. BAD_FILE: the kernel is wrong,
- * or not proved; LIMIT: nothing is known against it, but its proof would be too much ---- */
+/* ---- verifier (ir/kernel/verify/igraph_verify*.c) ----
+ * Reports all errors; sets legal_row, unguarded. BAD_FILE: the kernel is wrong or not proved. LIMIT: the proof would
+ * need too much effort, without an error found. */
 uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics);
 
 /* ---- the tiling function and sizes ---- */
-/* Values of all DIM symbols in declaration order -> values of the TILE symbols: the candidate that is cheapest for so
- * many workers (1 and up) of those whose guard and the requires hold. NOT_FOUND when none does; INVALID_ARGUMENT when a
- * dim breaks its facts. */
+/* Evaluates the tiling function: values of all DIM symbols in declaration order -> values of the TILE symbols, by the
+ * cheapest candidate for `workers` (1 and up) among those whose guard and the requires hold. NOT_FOUND if none does;
+ * INVALID_ARGUMENT if a dim breaks its facts. */
 uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t workers,
                                    int64_t *out_tiles, uir_diagnostics *diagnostics);
-/* An environment: `values[symbol.id]` for uir_dim_evaluate with dims, tiles, constants, device values and header lets
- * set; the array has uir_dims_symbol_count entries. Checks facts and requires. */
+/* Makes an environment for uir_dim_evaluate: `values[symbol.id]` of dims, tiles, constants, device values and header
+ * lets; the array has uir_dims_symbol_count entries. Checks facts and requires. */
 uir_status uir_igraph_bind(const uir_igraph *igraph, const int64_t *dim_values, const int64_t *tile_values,
                            int64_t *values, bool *bound, uir_diagnostics *diagnostics);
 uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kind);
 
 /* ---- passes ---- */
-/* Groups maximal sequences of elementwise instructions into RUN items (see docs/igraph.md) and finds what dies inside.
- */
+/* Groups maximal sequences of elementwise instructions into RUN items (docs/igraph.md) and finds the pointers that are
+ * dead after them. */
 uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
 
-/* The poisoning interpreter: the meaning of an iGraph. An error for every fault that a machine would not forgive: a
- * read of an undefined element that reaches a stored one, out of bounds without a guard rule, two units writing one
- * place, a missing sync. */
+/* The poisoning interpreter, which defines the semantics of an iGraph. Faults: an undefined element that reaches a
+ * stored one, an access out of bounds without a guard rule, two units writing one element, a missing sync. */
 uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
                                 const volatile bool *cancel, uir_diagnostics *diagnostics);
 
-/* In what order pipes that run apart go on: the memory model of a synchronised kernel.
+/* The memory model of a synchronised kernel: the order of instructions on parallel pipes.
  *
- * A unit's program is its body with all loops run through: instructions and syncs in one row. Each pipe has its own
- * instructions of that row, begins them in that order, and one when the one before is done; nothing but syncs holds it
- * back for others. What a pipe has done is seen by all at once. The promises, where the program comes to
- *   sync.A.B %p          B begins what stands behind only when A is done with all in front that touches %p, or what
- *                        lies in %p's place; without %p: with all in front. In a loop that includes earlier iterations.
- *   sync.A.B %p dist d   in iteration i of the innermost loop around: only when A is done with what it had to do there
- *                        up to the end of the last iteration that ran before this one and is i modulo d: i - d, or one
- *                        of the round before. Nothing is waited for where no such iteration was. So a buffer of n
- *                        instances by that loop wants a d that divides n.
- *   index                reads when all in front that touches its operand's place is done; what stands behind begins
- *                        after it
- *   no pipe, a barrier   begins when all in front is done; what stands behind begins after it
- * A pair A.B has so many flags (`flags` of the description). A wait with a distance has d of them for as long as its
- * loop runs, one for each iteration under way; the others have one in turn, each from its place in A's row to that in
- * B's. The end of a phase orders all. */
+ * A unit's program is its body with all loops unrolled: one sequence of instructions and syncs. Each pipe executes its
+ * own instructions of that sequence in order, one after the other; only syncs order it with other pipes. All pipes see
+ * the effects of a finished instruction at once. Guarantees at each point of the program:
+ *   sync.A.B %p          later instructions of B begin only when A has finished all earlier ones that touch %p or its
+ *                        shared storage; without %p: all earlier ones. In a loop this includes earlier iterations.
+ *   sync.A.B %p dist d   in iteration i of the innermost loop: as above, but for A's instructions up to the end of the
+ *                        last executed iteration before i whose index is i modulo d: i - d, or one of an earlier run of
+ *                        the loop. Without such an iteration it does not wait. So a buffer of n instances by that loop
+ *                        needs a d that divides n.
+ *   index                reads when all earlier instructions that touch its operand's storage have finished; later
+ *                        instructions begin after it
+ *   no pipe, a barrier   begins when all earlier instructions have finished; later ones begin after it
+ * A pair A.B has a limited number of flags (`flags` of the description). A wait with a distance holds d flags while its
+ * loop runs, one per iteration in flight. The other waits share one, each from its point in A's sequence to that in
+ * B's. The end of a phase orders everything. */
 typedef struct uir_interleaving {
-    uint64_t seed;        /* chooses among the pipes that may go on, one instruction at a time */
-    int32_t delayed_pipe; /* goes on only where no other one can; -1: none is delayed */
-    bool elements_alone;  /* that an element is touched out of order is no fault yet: it shows in what elements hold */
+    uint64_t seed;        /* chooses the next pipe among those that are ready, one instruction at a time */
+    int32_t delayed_pipe; /* chosen only if no other pipe is ready; -1: none is delayed */
+    bool elements_alone;  /* no fault yet for an element touched out of order: only wrong contents show it */
 } uir_interleaving;
-/* A verified kernel by its interpreter, its pipes in that order in place of the program's. The faults are the
- * interpreter's, and one more: an instruction that reads or writes an element after one behind it in the program has
- * changed it, or writes one after one behind it has read it. All kernels of a device without pipes run as ever. */
+/* Interprets a verified kernel with its pipes in such an order instead of program order. One more fault: an instruction
+ * reads or writes an element after a later one of the program has changed it, or writes one after a later one has read
+ * it. Without pipes it is uir_igraph_interpret. */
 uir_status uir_igraph_interpret_interleaved(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
                                             const uir_interleaving *interleaving, const volatile bool *cancel,
                                             uir_diagnostics *diagnostics);
 
-/* Copies a row-major tensor into a pointer's layout and back. Padding of the layout is zeroed by pack. Sizes from the
- * bound environment of uir_igraph_bind. */
+/* Copies a row-major tensor into a pointer's layout and back. Pack zeroes the layout's padding. `values` are the bound
+ * environment of uir_igraph_bind. */
 uir_status uir_igraph_pack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *row_major,
                            void *packed);
 uir_status uir_igraph_unpack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *packed,

@@ -1,10 +1,10 @@
-/* Which instructions of a body are done before which others begin, where its pipes run apart: what its syncs promise,
- * and what follows from that. The pass that writes waits and the verifier that demands them both ask here.
+/* The order of instructions on parallel pipes: which instructions of a body have finished before others begin, by the
+ * body's syncs. The pass that writes waits and the verifier that requires them both use it.
  *
- * In: a body whose instructions have their legal rows. Out: its steps (instructions) in the order of the text, what
- * they use, its syncs, and answers about them. A pipe keeps its own order; `sync.A.B %p` lets B go on once A is done
- * with what it had to do with %p's place; `dist d` makes that what it had to do there up to the end of an earlier
- * iteration. From instructions on the way, which run whenever one end does, orders follow. */
+ * In: a body whose instructions have their legal rows. Out: its steps (instructions) in the order of the text, their
+ * uses of pointers, its syncs, and queries of the order. A pipe keeps its own order. `sync.A.B %p` lets B continue once
+ * A has finished its accesses to %p's storage; with `dist d` only those up to the end of an earlier iteration. Order is
+ * transitive through an intermediate instruction that runs whenever one of the two does. */
 #ifndef UIR_IR_IGRAPH_ORDER_H
 #define UIR_IR_IGRAPH_ORDER_H
 
@@ -18,13 +18,13 @@ typedef struct uir_iorder_use {
 
 typedef struct uir_iorder_step {
     uint32_t item, instruction, line;
-    int32_t pipe; /* -1: in order with all; of an index with all behind it, and those before it in its place */
+    int32_t pipe; /* -1: in order with all; an index: with all later ones, and with earlier ones on its storage */
     bool is_index;
-    uint32_t block; /* the innermost around it; one of its own where it has a condition */
+    uint32_t block; /* the innermost around it; its own if it has a condition */
     uint32_t first_use, use_count;
 } uir_iorder_step;
 
-/* A body, a loop, what a condition holds: with the steps `first` to `last`; none where first is greater. */
+/* A body, a loop or a conditional, with the steps `first` to `last`; none if first > last. */
 typedef struct uir_iorder_block {
     uint32_t parent; /* UINT32_MAX: the body itself */
     uint32_t item;   /* UINT32_MAX: the body itself */
@@ -32,16 +32,16 @@ typedef struct uir_iorder_block {
     bool is_loop;
 } uir_iorder_block;
 
-/* A sync, or an instruction at which a group's units meet. */
+/* A sync, or an instruction that is a barrier of a group's units. */
 typedef struct uir_iorder_sync {
-    uint32_t at;    /* twice the step that it stands before; twice the step and 1: it is that step */
-    uint32_t block; /* likewise one of its own where it has a condition */
-    uint32_t loop;  /* the innermost loop's block; UINT32_MAX: there is none */
+    uint32_t at;    /* twice the step behind it; for an instruction: twice its step, plus 1 */
+    uint32_t block; /* likewise its own if it has a condition */
+    uint32_t loop;  /* the innermost loop's block; UINT32_MAX: none */
     uint32_t line;
     uint32_t from, to, distance;
-    uint32_t pointer; /* UINT32_MAX: whatever the pipe had to do */
+    uint32_t pointer; /* UINT32_MAX: all accesses of the pipe */
     bool of_pipes, is_barrier, is_off;
-    uint32_t before; /* of a wait that the pass adds: the item that it is to stand before */
+    uint32_t before; /* of a wait that the pass adds: the item before which it is inserted */
 } uir_iorder_sync;
 
 typedef struct uir_iorder {
@@ -51,38 +51,39 @@ typedef struct uir_iorder {
     uir_vector(uir_iorder_step) steps;
     uir_vector(uir_iorder_block) blocks; /* the first is the body */
     uir_vector(uir_iorder_sync) syncs;
-    uint32_t block, loop; /* that are being walked */
-    uint32_t words;       /* of 64 steps */
-    uint64_t *before;     /* by step: a bit for each that is done before it begins */
+    uint32_t block, loop; /* of the current position while collecting */
+    uint32_t words;       /* of 64 steps, in `before` */
+    uint64_t *before;     /* by step: a bit for each step that has finished before it begins */
 } uir_iorder;
 
 uir_status uir_iorder_collect(const uir_igraph *igraph, uint32_t first_item, uir_arena *arena, uir_iorder *out);
-/* What is done before this step and those behind it; before it is known for those in front. Again after each change of
- * the syncs. */
+/* Find the steps before this one, and before all from this one on. Those before earlier steps must be known. To be
+ * repeated after each change of the syncs. */
 void uir_iorder_find_step(uir_iorder *order, uint32_t step);
 void uir_iorder_find_from(uir_iorder *order, uint32_t step);
 
-/* Is one of two uses by pipes that run apart changed where the other one is used? `b` is the later one. */
+/* Whether two uses, `b` the later one, conflict on different pipes: one of them writes the pointer, or `b` writes
+ * another pointer of the same storage. */
 bool uir_iorder_conflicts(const uir_iorder *order, const uir_iorder_use *a, const uir_iorder_use *b);
-/* Is what step a does done before step b, which is behind it in the text, begins: in this iteration of the loops around
- * both and in those before? */
+/* Whether step a has finished before step b, later in the text, begins: in this iteration of the loops around both and
+ * in earlier ones. */
 bool uir_iorder_is_before(const uir_iorder *order, uint32_t a, uint32_t b);
-/* A use is behind another one in the text. Gives the loop (a block) in whose iterations the earlier one in the text
- * meets what the later one did before, and how many iterations before that is; false: there is none. */
+/* For a use later in the text and an earlier one: the loop (a block) in which the earlier one meets the storage that
+ * the later one used in a previous iteration, and the distance in iterations; false: none. */
 bool uir_iorder_find_turn(const uir_iorder *order, const uir_iorder_use *later, const uir_iorder_use *earlier,
                           uint32_t *out_loop, uint32_t *out_distance);
-/* Is what step a did so many iterations of the loop before, and earlier, done before step b begins? */
+/* Whether step a of the iteration `distance` before, and of earlier ones, has finished before step b begins. */
 bool uir_iorder_is_before_turn(const uir_iorder *order, uint32_t a, uint32_t b, uint32_t loop, uint32_t distance);
-/* Flags of its pair of pipes that are taken where a sync stands: a distance for each wait of a loop around it, from the
- * loop's begin to its end, as so many iterations are under way; and one that all other waits use in turn. */
+/* Flags of its pair of pipes in use at a sync: `distance` for each wait with a distance in a loop around it, from the
+ * loop's begin to its end, one per iteration in flight; and one that all other waits share. */
 uint32_t uir_iorder_count_flags(const uir_iorder *order, const uir_iorder_sync *at);
-/* Is it a wait of a loop that `at` stands in, and of the same pipes? */
+/* Whether `wait` is one with a distance in a loop around `at`, of the same pipes. */
 bool uir_iorder_holds_flags(const uir_iorder *order, const uir_iorder_sync *wait, const uir_iorder_sync *at);
-/* Does the block hold the step? Then it runs when that does. */
+/* Whether the block contains the step, which then runs when the block does. */
 static inline bool uir_iorder_holds(const uir_iorder *order, uint32_t block, uint32_t step) {
     return order->blocks.data[block].first <= step && step <= order->blocks.data[block].last;
 }
-/* Is the block the other one, or in it? */
+/* Whether the block is `around`, or inside it. */
 bool uir_iorder_is_inside(const uir_iorder *order, uint32_t block, uint32_t around);
 bool uir_iorder_uses_place(const uir_iorder *order, uint32_t step, uint32_t pointer);
 

@@ -1,17 +1,17 @@
-/* The pass `synchronise`: waits between pipes, from what instructions touch.
+/* The pass `synchronise`: inserts waits between pipes by the data dependences of instructions.
  *
- * In: a verified kernel of a device whose pipes run apart, whose units do everything in the order of the text. Out: the
- * same kernel, marked synchronised, with a `sync.FROM.TO %ptr` wherever one pipe writes what another reads or writes
- * after it, and a `sync.FROM.TO %ptr dist d` in a loop whose iterations use a buffer again: what the verifier demands
- * (ir/kernel/verify/igraph_verify_sync.c), each as late as that allows, and none that follows from others. Where that takes more
- * flags of a pair of pipes than the device has, waits of distance 1 become waits for all that is done so far, waits of
- * one loop and distance are merged into one, and at last iterations no longer overlap. */
+ * In: a verified kernel of a device with parallel pipes, in program order. Out: the same kernel, marked synchronised.
+ * It has a `sync.FROM.TO %ptr` wherever one pipe writes data that another uses after it, and a
+ * `sync.FROM.TO %ptr dist d` in a loop whose iterations reuse a buffer. These are the waits that the verifier requires
+ * (ir/kernel/verify/igraph_verify_sync.c), each as late as possible, without redundant ones. If that needs more flags
+ * of a pair of pipes than the device has, waits of distance 1 become waits for everything before them. Then waits of
+ * one loop and distance are merged, and at last iterations no longer overlap. */
 #ifndef UIR_IR_IGRAPH_SYNCHRONISE_H
 #define UIR_IR_IGRAPH_SYNCHRONISE_H
 
 #include "ir/kernel/igraph.h"
 
-/* A device of one pipe, or none, needs no waits: the kernel is left as it is. The kernel is not verified afterwards. */
+/* A device of fewer than two pipes needs no waits: its kernel does not change. The result is not verified. */
 uir_status uir_igraph_synchronise(uir_igraph *igraph);
 
 #endif

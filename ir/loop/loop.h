@@ -1,4 +1,4 @@
-/* The loop AST: how a group is computed, as loops over blocks (CINN's AST IR, seed 002).
+/* The loop AST: the computation of a group as loops over blocks (after the AST IR of CINN, PaddlePaddle's compiler).
  *
  * In: parsed from text or built by lowering. Out: shaped by schedules, verified, interpreted, turned into iGraphs.
  *
@@ -20,33 +20,33 @@
  *     }
  *   }
  *
- * Expressions and indices see iteration variables (vi, vk) and sizes only; loop variables occur only in axis.bind
- * values and in `where` guards, so that split and fuse touch nothing else. A reduction carries a monoid: a tuple of
- * state values with an identity, an update by one element, a combination of two states and a finish; two-step and
- * streaming forms follow from it; `commutative` after its state says that the order of elements does not matter (it is
- * the author's word).
+ * Expressions and indices use iteration variables (vi, vk) and sizes only. Loop variables occur only in axis.bind
+ * values and in `where` guards, so that split and fuse change nothing else. A reduction has a monoid: a tuple of state
+ * values with an identity, an update by one element, a combination of two states and a finish. Two-step and streaming
+ * forms follow from it. `commutative` after its state declares that the order of elements does not matter; it is not
+ * checked.
  *
- * Besides: tile sizes and their tiling function, said as in an iGraph (docs/igraph.md), carried through to it:
+ * Tile sizes and the tiling function have the syntax of an iGraph (docs/igraph.md), and are copied to it:
  *
  *     tile tm in 1..64 mult 4
  *     candidate tm = 32 when M >= 32 cost 40 units ceildiv(M, 32)
  *     require tm*N*4 <= 65536
  *
- * Iteration variables of several blocks may run along one axis, which is said behind their domains, by a number:
+ * Iteration variables of several blocks may share an axis: its number is behind their domains:
  *
  *     vi, vk = axis.bind(i, k) : M along 1, reduce N along 2
  *
- * The axes of a contraction say what they are to its two factors, as mma sees them:
+ * The axes of a contraction have a class, their role in mma:
  *
  *     vi, vj, vk = axis.bind(i, j, k) : M along 1 is m, N along 2 is n, reduce K along 3 is k
  *     as contraction
  *
- * A tensor may say where its elements lie, as a pointer of an iGraph does, and that it is the same in every run:
+ * A tensor may have a layout, as a pointer of an iGraph, and may be the same in every run:
  *
  *     tensor W : f32 [K, N]:(K, (32, ceildiv(N, 32))):(32, (1, K*32)) in 1 constant
  *
- * A block may read an iteration variable from data, say what it is to later stages, mark itself, and say what a read
- * outside gives:
+ * A block may read an iteration variable from data, declare its role for later stages, have a mark, and set the
+ * fill of reads outside:
  *
  *     ScheduleBlock(Y) {
  *       vb, vs = axis.bind(b, s) : B, S
@@ -56,8 +56,8 @@
  *       Y[vb, vs] = add(W[vt], X[vb, vs - 1] fill 0)
  *     }
  *
- * (or wrap, or skip: all that uses vt is outside when Ids is outside 0..V-1.)
- * A read outside without `fill` is an error; a store at a skipped index is dropped. */
+ * (or wrap, or skip: every access with vt is outside if Ids is outside 0..V-1.) A read outside without `fill` is an
+ * error; a store at a skipped index is dropped. */
 #ifndef UIR_IR_LOOP_H
 #define UIR_IR_LOOP_H
 
@@ -80,14 +80,14 @@ typedef enum uir_loop_statement_kind {
     UIR_LOOP_STATEMENT_COUNT
 } uir_loop_statement_kind;
 
-/* What a block is to later stages: bits of its `uses`. */
+/* Roles of a block for later stages: bits of its `uses`. */
 typedef enum uir_loop_use {
 #define UIR_LOOP_USE(constant, word) UIR_LOOP_USE_##constant,
 #include "ir/loop/loop.def"
     UIR_LOOP_USE_COUNT
 } uir_loop_use;
 
-/* What an axis is to a contraction: its rows, columns, depth, or none of them. */
+/* The role of an axis in a contraction: batch, row, column or reduction axis, or none. */
 typedef enum uir_loop_class {
     UIR_LOOP_CLASS_NONE,
 #define UIR_LOOP_CLASS(constant, word) UIR_LOOP_CLASS_##constant,
@@ -112,12 +112,11 @@ typedef struct uir_loop_tensor {
     uir_dtype dtype;
     uint32_t rank;
     uir_dim extents[UIR_LOOP_MAX_RANK];
-    const uir_layout *layout; /* where a kernel has its elements, over sizes and tiles; NULL: row-major. The meaning is
-                               * the same. */
+    const uir_layout *layout; /* the kernel's, over sizes and tiles; no effect on the semantics; NULL: row-major */
     uir_loop_role role;
     uint32_t index;    /* IN, OUT: argument number */
-    bool constant;     /* IN: the same in every run, and may be packed ahead */
-    const char *space; /* TEMP: a space of the device's description, by its name; NULL: its memory, as a caller's */
+    bool constant;     /* IN: the same in every run, so that it may be packed ahead */
+    const char *space; /* TEMP: name of a space of the device's description; NULL: its memory, as for IN and OUT */
 } uir_loop_tensor;
 
 typedef enum uir_loop_expression_kind {
@@ -140,16 +139,15 @@ typedef struct uir_loop_expression {
     int64_t integer;      /* CONSTANT of an integer or bool; PARAMETER: number (state first, then the others) */
     uir_dim index;        /* INDEX */
     uir_loop_access load; /* LOAD */
-    bool has_fill;        /* LOAD: outside the extents it gives `fill` */
+    bool has_fill;        /* LOAD: reads outside the extents are `fill` */
     double fill;
     uir_op op;             /* CALL */
     uint32_t arguments[3]; /* CALL: expressions */
     uint32_t argument_count;
-    bool overflows; /* CALL of cast, cast.f8e5m2.overflow(x): what is too large is not the greatest but infinity, or NaN
-                     */
+    bool overflows; /* CALL of cast, cast.f8e5m2.overflow(x): too large is infinity or NaN, not the greatest */
 } uir_loop_expression;
 
-/* Parameters 0..state-1 are the state; update's elements and combine's other state come after. */
+/* Parameters 0..state-1 are the state; update's elements and combine's other state follow. */
 typedef struct uir_loop_monoid {
     const char *name;
     bool commutative;
@@ -162,15 +160,15 @@ typedef struct uir_loop_monoid {
 
 typedef struct uir_loop_iter {
     uir_symbol symbol;
-    uint32_t axis;       /* variables of one axis, a number from 1 on, run along one thing; 0: along nothing else's */
+    uint32_t axis;       /* number from 1 on of the axis that it shares with other variables; 0: none */
     uir_loop_class part; /* of a block used as a contraction */
     const char *name;
     bool reduce;
-    bool data;      /* axis.read, after all that are bound: `from`'s element, brought into the domain by `mode` */
+    bool data;      /* axis.read, after all bound ones: `from`'s element, brought into the domain by `mode` */
     uir_dim extent; /* domain 0..extent-1 */
     uir_dim value;  /* axis.bind: over loop variables and sizes */
     uir_index_mode mode;
-    const uir_loop_access *from; /* data: over iteration variables before this one; copies of the variable share it */
+    const uir_loop_access *from; /* data: over earlier iteration variables; copies of the variable share it */
 } uir_loop_iter;
 
 typedef struct uir_loop_statement {
@@ -219,10 +217,10 @@ typedef struct uir_loop_function {
     uir_vector(uir_loop_monoid) monoids;
     uir_vector(uir_loop_expression) expressions;
     uir_vector(uir_loop_statement) statements;
-    uint32_t first; /* top statement list; a statement that it does not reach is gone */
+    uint32_t first; /* top statement list; statements that it does not reach are removed ones */
 } uir_loop_function;
 
-/* The operation that a monoid of one state is: its update is op(state, element). UIR_OP_NONE: it is more. */
+/* The operation op of a monoid of one state whose update is op(state, element). UIR_OP_NONE: it has another form. */
 uir_op uir_loop_monoid_get_op(const uir_loop_function *function, const uir_loop_monoid *monoid);
 
 uir_status uir_loop_function_create(const uir_allocator *allocator, const char *name, uir_loop_function **out_function);
@@ -230,63 +228,64 @@ void uir_loop_function_destroy(uir_loop_function *function);
 
 uir_status uir_loop_parse(const uir_allocator *allocator, const char *text, size_t length, const char *file,
                           uir_diagnostics *diagnostics, uir_loop_function **out_function);
-/* The same of a part of a file that begins at its line `line`. */
+/* The same for a part of a file that begins at line `line`. */
 uir_status uir_loop_parse_part(const uir_allocator *allocator, const char *text, size_t length, uint32_t line,
                                const char *file, uir_diagnostics *diagnostics, uir_loop_function **out_function);
 void uir_loop_print(const uir_loop_function *function, uir_text *text);
-/* One declaration, a line of it, by its number. */
+/* Print one declaration, by its number, on a line. */
 void uir_loop_print_tile(const uir_loop_function *function, uint32_t tile, uir_text *text);
 void uir_loop_print_require(const uir_loop_function *function, uint32_t require, uir_text *text);
 void uir_loop_print_candidate(const uir_loop_function *function, uint32_t candidate, uir_text *text);
-/* The same function with what its top list reaches, its symbols in the order in which a reader of its text meets them.
- * INTERNAL where one is used in a place where it is not known. */
+/* Copies the function: the statements that its top list reaches, with symbols in the order of first use in its text.
+ * INTERNAL if a symbol is used outside its scope. */
 uir_status uir_loop_clone(const uir_loop_function *function, uir_loop_function **out_function);
 
 /* The words of uir_index_mode: "clamp". */
 const char *uir_loop_mode_word(uir_index_mode mode);
 
-/* Reports all it finds: dtypes, arity, scopes of variables, reduce iteration variables in stores, bind values outside
- * their domain, accesses not proved inside, reads of what nothing wrote before, outputs without a store. */
+/* Reports all errors: dtypes, arity, scopes of variables, reduce iteration variables in stores, bind values outside
+ * their domain, accesses not proved inside, reads before a write, outputs without a store. */
 uir_status uir_loop_verify(const uir_loop_function *function, uir_diagnostics *diagnostics);
 
-/* Does the expression load from the tensor? Does what the list of statements runs, places that data decides included?
- * Only what is reachable counts: schedules leave statements and expressions behind that nothing holds any more. */
+/* Whether the expression, or a statement of the list (axis.read included), loads from the tensor. Only reachable
+ * statements count: schedules leave removed statements and expressions in the arrays. */
 bool uir_loop_expression_reads(const uir_loop_function *function, uint32_t expression, uint32_t tensor);
 bool uir_loop_list_reads(const uir_loop_function *function, uint32_t first, uint32_t tensor);
-/* Does a statement of the block load from the tensor? */
+/* Whether a statement of the block loads from the tensor. */
 bool uir_loop_block_reads(const uir_loop_function *function, uint32_t block, uint32_t tensor);
 
-/* Is the block marked with the use? How many blocks of the list and below are? */
+/* Whether the block has the use; the number of such blocks in the list and below. */
 bool uir_loop_is_used_as(const uir_loop_function *function, uint32_t block, uir_loop_use use);
 uint32_t uir_loop_count_used_as(const uir_loop_function *function, uint32_t first, uir_loop_use use);
 
 /* The expression with symbols replaced (`replacements[symbol.id]`, NONE: kept). */
 uir_status uir_loop_substitute(uir_loop_function *function, uint32_t expression, const uir_dim *replacements,
                                uint32_t count, uint32_t *out_expression);
-/* The expression with each load of the tensor replaced by `value`, which is stored there at `indices`, symbols each.
- * UNSUPPORTED where an index is no symbol or a load has a fill. */
+/* The expression with each load of the tensor replaced by `value`, which is stored there at `indices`, all of them
+ * symbols. UNSUPPORTED if an index is not a symbol or a load has a fill. */
 uir_status uir_loop_inline(uir_loop_function *function, uint32_t expression, uint32_t tensor, uint32_t value,
                            const uir_dim *indices, uint32_t *out_expression);
 
-/* Do both run along one axis, one as the other: both reduced over, or neither? */
+/* Whether both run along one axis in the same role: both as reduction axes, or neither. */
 static inline bool uir_loop_iter_is_same(const uir_loop_iter *a, const uir_loop_iter *b) {
     return a->axis && a->axis == b->axis && a->reduce == b->reduce;
 }
 
-/* The word for memory that any unit reaches, in place of a space's name. */
+/* The word, instead of a space's name, for memory that every unit reaches. */
 #define UIR_LOOP_MEMORY "memory"
 
-/* Sizes in declaration order -> tiles in declaration order: the cheapest candidate whose guard and the requires hold,
- * the first of equals; NOT_FOUND when none does. A function without tiles has one choice, if the requires hold. */
+/* Evaluates the tiling function: sizes in declaration order -> tiles in declaration order, by the cheapest candidate
+ * whose guard and the requires hold, the first of equals. NOT_FOUND if none does. A function without tiles only needs
+ * its requires. */
 uir_status uir_loop_choose_tiles(const uir_loop_function *function, const int64_t *sizes, int64_t *out_tiles,
                                  uir_diagnostics *diagnostics);
 
-/* The meaning. `sizes` in declaration order; `tensors` holds row-major data of every IN and OUT tensor in declaration
- * order. An access outside the extents or a read of an element never written is an error naming block and element.
- * `cancel` (or NULL) is looked at for every instance of a block: CANCELLED. */
+/* The interpreter, which defines the semantics. `sizes` are in declaration order; `tensors` are row-major data of every
+ * IN and OUT tensor in declaration order. An access outside the extents, or a read of an element never written, is an
+ * error that names block and element. `cancel` (or NULL) is polled for every instance of a block: CANCELLED. */
 uir_status uir_loop_interpret(const uir_loop_function *function, const int64_t *sizes, void *const *tensors,
                               const volatile bool *cancel, uir_diagnostics *diagnostics);
-/* The same with tiles of the caller's choice, in declaration order; they keep to their declaration. */
+/* The same with the caller's tiles, in declaration order, which must satisfy their declaration. */
 uir_status uir_loop_interpret_tiled(const uir_loop_function *function, const int64_t *sizes, const int64_t *tiles,
                                     void *const *tensors, const volatile bool *cancel, uir_diagnostics *diagnostics);
 

@@ -1,8 +1,8 @@
-/* Inside the loop AST's parser: its state, and what its files call of each other.
+/* Inside the loop AST's parser: its state, and the functions that its files share.
  *
- * By recursive descent; nesting is bounded, so hostile text cannot exhaust the stack. loop_parse.c reads dims,
- * expressions and declarations; loop_parse_statement.c reads the tree. Traces of schedules
- * have the same declarations, and read them by the same functions. */
+ * It is a recursive descent parser; nesting is bounded, so that hostile text cannot exhaust the stack. loop_parse.c
+ * reads dims, expressions and declarations; loop_parse_statement.c reads the tree. The parser of schedule traces uses
+ * the same functions for declarations. */
 #ifndef UIR_IR_LOOP_PARSE_H
 #define UIR_IR_LOOP_PARSE_H
 
@@ -30,19 +30,19 @@ typedef struct uir_lparser {
 
 bool uir_lparse_is_name(const uir_token *token, const char *name);
 uir_status uir_lparse_name(uir_lparser *p, const char **out_name);
-/* An expression over what is visible: sizes and tiles, iteration variables or loop variables. */
+/* Parses an expression over the visible names: sizes and tiles, iteration variables or loop variables. */
 uir_status uir_lparse_dim(uir_lparser *p, uir_dim *out_dim);
 uir_status uir_lparse_conditions(uir_lparser *p, uir_loop_statement *s);
-/* The tensor's name has been read. */
+/* Parses an access after the tensor's name. */
 uir_status uir_lparse_access(uir_lparser *p, const uir_token *name, uir_loop_access *out_access);
 uir_status uir_lparse_expression(uir_lparser *p, uint32_t *out_id);
-/* Refuses a name that a declaration has. */
+/* Refuses a name that is already declared. */
 uir_status uir_lparse_check_new_name(uir_lparser *p, const uir_token *name);
-/* A declaration whose word has been read: dim or tile, candidate, require. */
+/* Parse a declaration after its first word: dim or tile, candidate, require. */
 uir_status uir_lparse_sizes(uir_lparser *p, bool tile);
 uir_status uir_lparse_candidate(uir_lparser *p);
 uir_status uir_lparse_require(uir_lparser *p);
-/* Up to and with the closing brace. */
+/* Parses statements up to and including the closing brace. */
 uir_status uir_lparse_statements(uir_lparser *p, uint32_t *out_first);
 
 #endif

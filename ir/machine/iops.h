@@ -1,7 +1,7 @@
-/* What the iGraph and its bytecode have in common: the instruction set and the enums of a kernel's parts.
+/* The instruction set and enums that the iGraph and its bytecode share.
  *
- * In: ir/machine/iops.def. Out: names and numbers; no code of the compiler. A runtime that only runs bytecode needs this and
- * nothing else of the iGraph. */
+ * In: ir/machine/iops.def. Out: names and numbers; no code of the compiler. A runtime that only runs bytecode needs no
+ * other part of the iGraph. */
 #ifndef UIR_IR_IOPS_H
 #define UIR_IR_IOPS_H
 
@@ -52,7 +52,7 @@ static inline const uir_iop_row *uir_iop_get_row(uir_iop_code code) {
     return &rows[code];
 }
 
-/* Whether the instruction's dtype may be this one. */
+/* Whether the instruction is defined for the dtype. */
 static inline bool uir_iop_is_defined_for(uir_iop_code code, uir_dtype dtype) {
     char letter = uir_dtype_is_float(dtype)                            ? 'F'
                   : uir_dtype_is_integer(dtype)                        ? 'I'
@@ -61,7 +61,8 @@ static inline bool uir_iop_is_defined_for(uir_iop_code code, uir_dtype dtype) {
     return strchr(uir_iop_get_row(code)->classes, letter) != NULL;
 }
 
-/* The dtype of an elementwise instruction's operand k, the instruction's being `dtype`: a selection's first decides. */
+/* The dtype of operand k of an elementwise instruction of `dtype`: the first operand of a select is its bool
+ * condition. */
 static inline uir_dtype uir_iop_operand_dtype(uir_iop_code code, uir_dtype dtype, uint32_t k) {
     return code == UIR_IOP_SELECT && k == 0 ? UIR_DTYPE_BOOL : dtype;
 }
@@ -73,7 +74,7 @@ typedef enum uir_iop_identity {
     UIR_IOP_IDENTITY_GREATEST
 } uir_iop_identity;
 
-/* What a reduction or scan repeats, and what it begins with. */
+/* The operation that a reduction or scan repeats, and its initial value. */
 typedef struct uir_iop_monoid {
     uir_iop_code operation;
     uir_iop_identity identity;
@@ -87,7 +88,7 @@ static inline uir_iop_monoid uir_iop_get_monoid(uir_iop_code code) {
     return rows[code];
 }
 
-/* An identity as a number of a float dtype, or of an integer one (a u64's bits). */
+/* An identity as a number of a float dtype, or of an integer dtype (a u64's bits). */
 static inline double uir_iop_identity_real(uir_iop_identity identity) {
     static const double values[] = {0, 1, -__builtin_inf(), __builtin_inf()};
     return values[identity];
@@ -101,7 +102,7 @@ typedef enum uir_isymbol_kind {
     UIR_ISYMBOL_DIM,      /* run-time size: dim M in 1..4096 mult 16 */
     UIR_ISYMBOL_TILE,     /* set by the tiling function */
     UIR_ISYMBOL_CONSTANT, /* dim K = 768 */
-    UIR_ISYMBOL_DEVICE,   /* a space's capacity by its name, or "cores" ... (facts min = max = value) */
+    UIR_ISYMBOL_DEVICE,   /* a space's name: its capacity; or "cores" ... (facts min = max = value) */
     UIR_ISYMBOL_LET,      /* names an expression; header or body */
     UIR_ISYMBOL_PARALLEL, /* index of a parallel axis */
     UIR_ISYMBOL_LOOP,     /* index of a loop */
@@ -133,9 +134,9 @@ typedef enum uir_iitem_kind {
     UIR_IITEM_RUN
 } uir_iitem_kind;
 
-/* ---- running: one interface for the interpreter, the VM and compiled kernels ---- */
-/* A dram pointer's storage: `data` holds element_span elements in the pointer's layout. IN, OUT, CONST, WORK pointers
- * in declaration order. */
+/* ---- arguments of a run, for the interpreter, the VM and compiled kernels ---- */
+/* Arguments of a kernel. `pointers` are the storage of IN, OUT, CONST, WORK pointers in declaration order: element_span
+ * elements each, in the pointer's layout. */
 typedef struct uir_kernel_arguments {
     const int64_t *dim_values;  /* DIM symbols in declaration order */
     const int64_t *tile_values; /* TILE symbols in declaration order */

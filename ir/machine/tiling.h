@@ -1,5 +1,5 @@
 /* The tiling function of a kernel: candidates for the sizes of its tiles, each with a guard and a cost. The loop AST
- * and the iGraph both carry it; docs/igraph.md says what the text means. */
+ * and the iGraph both carry it; docs/igraph.md defines the text. */
 #ifndef UIR_IR_TILING_H
 #define UIR_IR_TILING_H
 
@@ -18,12 +18,12 @@ typedef struct uir_iguard {
     uint32_t count; /* 0: always */
 } uir_iguard;
 
-/* One row of the tiling function: candidate tm = 96, tn = 64 when M >= 96 cost expr units expr. */
+/* A row of the tiling function: candidate tm = 96, tn = 64 when M >= 96 cost expr units expr. */
 typedef struct uir_icandidate {
     uir_dim *tiles; /* per TILE symbol in declaration order */
     uir_iguard guard;
     uir_dim cost;  /* of a unit of work; none: 0 */
-    uir_dim units; /* of work, which the threads share; none: 1 */
+    uir_dim units; /* of work, which threads share; none: 1 */
     uint32_t line; /* of the source text, 0 when built */
 } uir_icandidate;
 

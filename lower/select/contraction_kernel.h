@@ -1,5 +1,5 @@
-/* What uir_lower_kernel asks about a function with a scheduled contraction: the order and layout of its pointers, and
- * the block's instruction. */
+/* Hooks of uir_lower_kernel for a function with a scheduled contraction: the order of dims and layouts of its pointers,
+ * and the block's instruction. */
 #ifndef UIR_LOWER_CONTRACTION_KERNEL_H
 #define UIR_LOWER_CONTRACTION_KERNEL_H
 

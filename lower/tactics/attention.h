@@ -1,21 +1,21 @@
-/* Attention: a product, a function of its rows, and a product with what that gives, as one kernel that streams.
+/* Attention as one streaming kernel (online softmax): a product, a function of its rows, and a product with the result.
  *
- * In: a naive loop function with two contractions of which the second one's first factor depends on the first one's
- * sums. Between them is elementwise work and reductions over the columns of the first: a sum that divides, a greatest
- * that exponentials are taken against (softmax, with NaNs that may be replaced by 0), or none. Out: one scheduled
- * function for all sizes, and its trace.
+ * In: a naive loop function with two contractions, of which the second one's operand A depends on the first one's sums.
+ * Between them is elementwise work and reductions over the columns of the first: a sum as divisor, a maximum that is
+ * subtracted before exponentials (softmax, with NaNs that may be replaced by 0), or none. Out: one scheduled function
+ * for all sizes, and its trace.
  *
- * A unit has a tile of rows (queries). It walks the columns (keys) by tiles: their scores, what is made of them, and
- * the second product's sums. Sums over the keys go along; a greatest is a running one, and what was summed before is
- * scaled by how much it has grown (M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018). The
- * second product is divided once at the end. Where all keys are one tile, nothing goes along. Scores are never in the
- * device's memory, and nothing depends on how many keys there are. */
+ * A unit has a tile of rows (queries). It loops over the columns (keys) by tiles: their scores, the function of these,
+ * and the second product's sums. Sums over the keys are running ones. So is a maximum: when it grows, earlier sums are
+ * rescaled (M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018). The second product is
+ * divided once at the end. If all keys are one tile, no state is carried. Scores are never in the device's memory, and
+ * no buffer depends on the number of keys. */
 #ifndef UIR_LOWER_ATTENTION_H
 #define UIR_LOWER_ATTENTION_H
 
 #include "lower/lower.h"
 
-/* Are there two contractions, the second one of what is made of the first? */
+/* Whether the function has two contractions, the second one of values computed from the first. */
 bool uir_attention_matches(const uir_loop_function *function);
 /* As uir_contraction_schedule. */
 uir_status uir_attention_schedule(const uir_loop_function *function, const uir_device *device,

@@ -1,5 +1,4 @@
-/* Inside the tactics: what they work on, the questions that they ask (tactics_look.c) and the steps that they share
- * (tactics_steps.c). */
+/* Inside the tactics: their state, their queries (tactics_look.c) and common steps (tactics_steps.c). */
 #ifndef UIR_LOWER_TACTICS_H
 #define UIR_LOWER_TACTICS_H
 
@@ -9,162 +8,164 @@
 #define UIR_TACTIC_MOST_BLOCKS 256
 
 enum {
-    UIR_TACTIC_LANES = 4096, /* elements of a slice, at most: as many as there is room for */
-    UIR_TACTIC_FEWEST = 32,  /* and at least, where what is moved has two instances */
-    UIR_TACTIC_LEAST = 4,    /* and where there is no room for them */
-    UIR_TACTIC_TILE = 16384, /* elements of an index of the parallel axis, at least */
+    UIR_TACTIC_LANES = 4096, /* elements of a slice, maximum: fewer if the space is too small */
+    UIR_TACTIC_FEWEST = 32,  /* minimum with double buffering */
+    UIR_TACTIC_LEAST = 4,    /* minimum */
+    UIR_TACTIC_TILE = 16384, /* elements of an index of the parallel axis, minimum */
     UIR_TACTIC_COLUMN = 256, /* columns reduced at once */
-    UIR_TACTIC_PARTED = 8,   /* reductions by parts, at most */
+    UIR_TACTIC_PARTED = 8,   /* reductions by parts, maximum */
 };
 
 typedef struct uir_tactic {
     uir_loop_function *f;
     const uir_device *device;
     uir_schedule *s;
-    uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
+    uir_parameter_choice *choice; /* NULL: no record is given or returned */
     uir_diagnostics *diagnostics;
     bool reduces;
-    bool stream;           /* rows of any length: nothing of a row is kept */
-    bool shares;           /* all rows read some operand alike */
+    bool stream;           /* rows of any length: no row is kept on the chip */
+    bool shares;           /* all rows read some operand at the same coordinates */
     bool products;         /* some nests are complete products */
-    bool plain;            /* products are sums like others */
-    bool apart;            /* what follows finished sums is always a nest by itself */
-    bool follows;          /* something is computed where finished sums lie */
-    bool few;              /* products have few rows where only the run knows how many */
-    bool unknown_rows;     /* some product has such rows, and might be tiled otherwise were they few */
-    uint32_t segment;      /* of what stands between complete products this is scheduled; UIR_LOOP_NONE: all of it */
-    int64_t lanes, column; /* elements of a slice, and columns reduced at once, at most */
+    bool plain;            /* products are scheduled as ordinary sums */
+    bool apart;            /* the epilogue is always a nest of its own */
+    bool follows;          /* some epilogue is fused, computed on the finished accumulators */
+    bool few;              /* the variant for small-M products, for rows whose number is unknown before the run */
+    bool unknown_rows;     /* some product has an unknown number of rows, and other tiles if they are few */
+    uint32_t segment;      /* the segment between complete products that is scheduled; UIR_LOOP_NONE: all of them */
+    int64_t lanes, column; /* maximum of elements of a slice, and of columns reduced at once */
     uint32_t names;
-    uir_dim tile_of[8], tile[8]; /* rows of so many elements have this tile */
+    uir_dim tile_of[8], tile[8]; /* tile sizes of rows, by the number of a row's elements */
     uint32_t tile_count;
-    uint32_t stores[UIR_TACTIC_PARTED], store_count; /* blocks that leave the states of parts in memory */
+    uint32_t stores[UIR_TACTIC_PARTED], store_count; /* blocks that store partial states, or a product's sums, in
+                                                      * memory */
 } uir_tactic;
 
 typedef struct uir_tactic_cost {
     uint32_t instructions, loads;
-    bool heavy; /* a transcendental, a root or a division */
+    bool heavy; /* it has a transcendental, a root or a division */
 } uir_tactic_cost;
 
 static inline const uir_loop_statement *uir_tactic_at(const uir_tactic *t, uint32_t id) {
     return &t->f->statements.data[id];
 }
-/* Adds what an expression costs; stops counting where it is a lot anyway. */
+/* Adds the cost of an expression; stops counting once it is high. */
 void uir_tactic_add_cost(const uir_loop_function *f, uint32_t expression, uir_tactic_cost *out);
-/* How often the blocks read a tensor. */
+/* The number of loads of a tensor in all blocks. */
 uint32_t uir_tactic_count_uses(const uir_tactic *t, uint32_t tensor, bool *out_read_as_index);
-/* Which tensors a statement, or the blocks under it, write and read: a flag per tensor. What a reduction goes on from
- * it reads too, but nothing is computed for that. Begins as {0}; used again it takes no memory. */
+/* Tensors that a statement, or the blocks under it, write and read: a flag per tensor. The old state of a reduction is
+ * not counted as read. Begins as {0}; reuse allocates nothing. */
 typedef struct uir_tactic_touched {
     bool *written, *read;
 } uir_tactic_touched;
 uir_status uir_tactic_find_touched(uir_tactic *t, uint32_t statement, uir_tactic_touched *out);
-/* Does one write what the other reads? Only then can it be computed where that is. */
+/* Whether one writes a tensor that the other reads, which computing at its position requires. */
 bool uir_tactic_feeds(const uir_tactic *t, const uir_tactic_touched *from, const uir_tactic_touched *to);
-/* How a block touches a tensor: what its first statement stores, else the first load of it there; NULL. */
+/* A block's access to a tensor: the target of its first statement, else the first load in that; NULL: none. */
 const uir_loop_access *uir_tactic_find_access(const uir_tactic *t, uint32_t block, uint32_t tensor);
-/* The two factors of a block that sums products of them into a TEMP, as the product's call; NULL: it does not. */
+/* The call that multiplies the two operands, in a block that sums products into a TEMP; NULL: another block. */
 const uir_loop_expression *uir_tactic_find_product(const uir_tactic *t, uint32_t block);
-/* Of a block; NULL: it has several. */
+/* The statement of a block with one; NULL: several. */
 const uir_loop_statement *uir_tactic_only_statement(const uir_tactic *t, uint32_t block);
 bool uir_tactic_is_temp(const uir_tactic *t, uint32_t tensor);
 bool uir_tactic_has_kind(const uir_tactic *t, uint32_t block, uir_loop_statement_kind kind);
 bool uir_tactic_mentions(const uir_tactic *t, uir_dim dim, uir_symbol symbol);
-/* The iteration variable of the block that a loop of its untouched nest drives; NONE: none alone. */
+/* The first iteration variable of the block that a loop of its unscheduled nest determines; NONE: none. */
 uint32_t uir_tactic_iter_of_loop(const uir_tactic *t, uint32_t block, uint32_t loop);
-/* Or an index that is not linear in it, or is an element read that another of its iterations stores? It cannot be
- * vectorised then. */
+/* Whether the loop cannot be vectorised: it determines no iteration variable, a load is not linear in it, an index read
+ * from data depends on it, or the block reads an element that another iteration stores. */
 bool uir_tactic_decides_position(const uir_tactic *t, uint32_t block, uint32_t loop);
 /* How the blocks under a loop read a tensor. */
 typedef struct uir_tactic_reading {
     uint32_t loads;
-    bool moves;     /* a place depends on the loop */
+    bool moves;     /* an index depends on the loop */
     bool spans;     /* on a loop inside it */
-    bool irregular; /* on data, or lies outside the extents; or a block that is not under the loop reads it too */
+    bool irregular; /* on data, or is outside the extents or strided; or a block outside the loop reads it too */
 } uir_tactic_reading;
 uir_tactic_reading uir_tactic_find_reading(const uir_tactic *t, uint32_t tensor, uint32_t loop);
-/* Of a block's loops, the index of one that a load has last where the block has the last loop: it is read across. */
+/* The index, among a block's loops, of the loop along a load's last dim where the block's last loop is along another
+ * one: a transposed read. */
 uint32_t uir_tactic_crossed_loop(const uir_tactic *t, uint32_t block, const uint32_t *loops, uint32_t count);
 
 /* ---- steps ---- */
-/* A refusal of a primitive is an answer; all else ends the tactic. */
+/* Maps a primitive's refusal to *out_done false; other failures end the tactic. */
 uir_status uir_tactic_asked(uir_status status, bool *out_done);
-/* Factors that are widened for a product which the machine multiplies as they are stored: the widening goes into the
- * product, so that tiles of them come as they lie. */
+/* Inlines casts that widen the operands of a product if the machine multiplies the narrow ones, so that tiles are
+ * copied in their stored dtype. */
 uir_status uir_tactic_inline_widenings(uir_tactic *t);
-/* What is used once goes into its user; so does what is cheaper to compute again than to keep. */
+/* Inlines values that have one use, or are cheaper to recompute than to store. */
 uir_status uir_tactic_inline_all(uir_tactic *t);
 bool uir_tactic_wants_inline(const uir_tactic *t, uint32_t block);
-/* One state, and an update that is one instruction. */
+/* Whether it has one state, and an update of one instruction. */
 bool uir_tactic_is_simple(const uir_loop_function *f, const uir_loop_monoid *m);
 uir_dim uir_tactic_number(const uir_tactic *t, int64_t value);
 uir_dim uir_tactic_product_of(const uir_tactic *t, const uint32_t *loops, uint32_t count); /* of their extents */
 bool uir_tactic_is_short(const uir_tactic *t, uir_dim extent, int64_t most);
 bool uir_tactic_is_in(const uint32_t *list, uint32_t count, uint32_t id);
-/* Outer loops become the parallel axes, as many as there may be; the last of them by tiles of rows, each of so many
- * elements. Gives the loop that everything else is computed under. */
+/* Makes outer loops the parallel axes, as many as possible, the last one tiled by rows of `elements` each. *out_at: the
+ * loop that everything else is computed under. */
 uir_status uir_tactic_bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t count, uir_dim elements,
                                  uint32_t *out_at);
-/* Does some operand lie in the same place for every round of the loop? t->shares. */
+/* Sets t->shares if every iteration of the loop reads some operand at the same coordinates. */
 void uir_tactic_find_sharing(uir_tactic *t, uint32_t loop);
 uir_status uir_tactic_vectorise(uir_tactic *t, uint32_t loop);
-/* Vectorises what a block computes under the loop: its last loop. */
+/* Vectorises the last loop of a block under the loop. */
 uir_status uir_tactic_vectorise_block(uir_tactic *t, uint32_t block, uint32_t loop);
 uint32_t uir_tactic_top_of(const uir_tactic *t, uint32_t statement);
 bool uir_tactic_is_under(const uir_tactic *t, uint32_t statement, uint32_t loop);
-/* The loops of a block that are not around `loop`. */
+/* The loops of a block inside `loop`. */
 uint32_t uir_tactic_own_loops(const uir_tactic *t, uint32_t block, uint32_t loop, uint32_t *out_loops);
-/* All blocks but those under the loop, last first: what makes something for those comes under it as well. */
+/* Moves all blocks outside the loop under it, last first, their producers too. */
 uir_status uir_tactic_compute_producers(uir_tactic *t, uint32_t loop);
-/* Operands that are read more than once come on the chip: `of_rows`: rows that several passes read, for the row; what
- * every row reads alike, for the tile of rows. */
+/* Caches operands that are read more than once on the chip: `of_rows`: for a row, if several passes read it; for a tile
+ * of rows, if all its rows read the same elements. */
 uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop, bool of_rows);
-/* Units that each bring what they need to a memory of their own; 0: they share one, or a cache does it for them. */
+/* The number of units with a scratch space of their own; 0: they share one, or a cache replaces it. */
 int64_t uir_tactic_count_units_apart(const uir_device *device);
-/* Nests that could not be brought under the anchor's: shared among the units by themselves. */
+/* Parallelises nests that could not be moved under the anchor's. */
 uir_status uir_tactic_bind_strays(uir_tactic *t);
-/* What is on the chip, and where. */
+/* Places temporaries on the chip. */
 uir_status uir_tactic_place_temps(uir_tactic *t);
-/* Constants that slices read along another dim than their last lie with that one last, where the machine wants rows. */
+/* On a machine that requires rows, lays out a constant so that the dim that slices read along is last. */
 uir_status uir_tactic_pack_constants(uir_tactic *t);
 
-/* The nest of a block that reduces nothing, and with it what is made for it (tactics.c). */
+/* Schedules the nest of a block without reduction, with its producers (tactics.c). */
 uir_status uir_tactic_schedule_elementwise(uir_tactic *t, uint32_t block);
 
 /* ---- groups that reduce (tactics_reduce.c) ---- */
 uir_status uir_tactic_schedule_reduction(uir_tactic *t);
-/* Does it run across the last index of what it reads, of those that change? Columns are reduced side by side then.
- * false: it reads nothing that changes. */
+/* Whether the reduction runs across the last of the varying indices of its operand: it then reduces several columns at
+ * once. false: it reads no operand that varies. */
 bool uir_tactic_has_columns(const uir_tactic *t, uint32_t block, bool *out_columns);
 
-/* ---- products through several spaces (levels.c) ---- */
-/* Products that the machine multiplies far from memory get nests of their own, which are complete then, as those of
- * parts are. */
+/* ---- products through several spaces (products/levels.c) ---- */
+/* Schedules products that the machine multiplies in spaces of its own, in nests of their own, which are then complete,
+ * like those of parts. */
 uir_status uir_tactic_schedule_products(uir_tactic *t);
-/* The block that stores finished sums in memory: one that does only that, or one that is made. UNSUPPORTED: nobody
- * reads them, or several blocks do. */
+/* The block that stores finished sums in memory: one that only does that, or a new one. UNSUPPORTED: no block reads
+ * them, or several do. */
 uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, uint32_t *out_block);
 
-/* ---- products by vectors (multiply_adds.c) ---- */
-/* The nest of the block, and with it what is made for it, where that is one product and the machine has no multiplier
- * for it, but memories of its own for tiles. */
+/* ---- products by vectors (products/multiply_adds.c) ---- */
+/* Schedules the nest of the block, with its producers, if they are one product without a multiplier, on a machine with
+ * on-chip memory for tiles. */
 uir_status uir_tactic_schedule_multiply_adds(uir_tactic *t, uint32_t anchor, bool *out_done);
-/* One of several products gets a nest of its own, which is complete then: its sums go to memory. */
+/* Schedules one of several products in a nest of its own, which is then complete: its sums are stored in memory. */
 uir_status uir_tactic_schedule_sums(uir_tactic *t, uint32_t update);
 
 /* ---- reductions by parts (tactics_parts.c) ---- */
-/* Is there a reduction so long, and with so little to do beside it, that parts of it are worth a second phase? */
+/* Whether a reduction is so long, with so few results, that splitting it is worth a second phase. */
 bool uir_tactic_wants_parts(const uir_tactic *t);
-/* Such reductions get parts, in nests of their own that are complete then. */
+/* Splits such reductions into parts, in nests of their own, which are then complete. */
 uir_status uir_tactic_reduce_by_parts(uir_tactic *t);
-/* Does it stand in a nest that is left as it is: complete, of parts or of a product, or of another segment? */
+/* Whether the block is in a nest that is not to be changed: a complete one, or one of another segment. */
 bool uir_tactic_is_of_parts(const uir_tactic *t, uint32_t block);
-/* The same where there are complete products: those of parts are shaped like others once they stand. */
+/* The same if there are complete products: nests of parts are shaped like others once they exist. */
 static inline bool uir_tactic_is_left(const uir_tactic *t, uint32_t block) {
     return t->products && uir_tactic_is_of_parts(t, block);
 }
-/* Is the statement at the top of such a nest? */
+/* Whether the statement is at the top of such a nest. */
 bool uir_tactic_is_complete(const uir_tactic *t, uint32_t top);
-/* Is the tensor what the nests at work give to others: an output, or what a nest that is left as it is reads? */
+/* Whether the current nests compute the tensor for others: an output, or an operand of a complete nest. */
 bool uir_tactic_leaves(const uir_tactic *t, uint32_t tensor);
 
 #endif

@@ -1,4 +1,4 @@
-/* Time that goes by. */
+/* Monotonic time. */
 #ifndef UIR_TOOLS_RUN_CLOCK_H
 #define UIR_TOOLS_RUN_CLOCK_H
 

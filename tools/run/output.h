@@ -1,16 +1,15 @@
-/* Standard output, written whole or said not to be. */
+/* Standard output, with errors of writing reported. */
 #ifndef UIR_TOOLS_RUN_OUTPUT_H
 #define UIR_TOOLS_RUN_OUTPUT_H
 
 #include "uir/uir.h"
 
-/* False when something written is lost, and whoever reads did not just go away. */
+/* False if output was lost, unless the reader closed the pipe. */
 bool output_flush(void);
-/* Whether a file or folder of that path could be made, asked before the work whose result is to lie there: IO_FAILED,
- * complained of, where the folder that it would lie in is not there or not to be written to. `path` NULL: fine. */
+/* Whether the folder of a future file or folder exists and is writable; IO_FAILED with a message if not. To be called
+ * before long work. `path` NULL: OK. */
 uir_status output_check_place(const char *option, const char *path);
-/* The end of a program: what it exits with, which a full disk decides where nothing worse did. `caught_signal`: 0 none.
- */
+/* Exit code of a program; IO_FAILED if output was lost and nothing else failed. `caught_signal`: 0: none. */
 int output_end(uir_status status, int caught_signal);
 
 #endif

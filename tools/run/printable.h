@@ -1,4 +1,4 @@
-/* Text from a model made safe to show. In: bytes up to a zero. Out: printable UTF-8 in the caller's buffer. */
+/* Makes text from a model safe to print. In: bytes up to a zero. Out: printable UTF-8 in the caller's buffer. */
 #ifndef UIR_TOOLS_RUN_PRINTABLE_H
 #define UIR_TOOLS_RUN_PRINTABLE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Control characters, invalid UTF-8 and what does not fit become \xNN or are cut with "..."; NULL is "". Returns
+/* Control characters and invalid UTF-8 become \xNN; text that is too long is cut with "..."; NULL is "". Returns
  * `buffer`. */
 const char *printable(const char *text, char *buffer, size_t capacity);
 
@@ -15,18 +15,17 @@ const char *printable(const char *text, char *buffer, size_t capacity);
 #else
 #define PRINTF_LIKE(text, first)
 #endif
-/* Prints what the format makes with all of it made safe but the line's end that closes the format. Returns how many
- * bytes that were, without the line's end. */
+/* Prints formatted text made safe, except a newline at the end of the format. Returns the number of bytes, without that
+ * newline. */
 int print_safely(FILE *stream, const char *format, ...) PRINTF_LIKE(2, 3);
-/* "uir-run: error: ..." on standard error, all of it made safe; `hint` is a second line, or NULL. */
+/* "uir-run: error: ..." on standard error, made safe; `hint` is a second line, or NULL. */
 void complain(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
-/* "uir-run: note: ...", likewise, of what is no error by itself. */
+/* The same, "uir-run: note: ...", for what is not an error by itself. */
 void remark(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
-/* The first error that was told, by complain or keep_error, as a reader of JSON wants it: made safe, without the name of
- * the program; "" where none was. */
+/* The first error of complain or keep_error, for JSON: made safe, without the program's name; "" if none. */
 const char *first_error(void);
 const char *first_hint(void);
-/* Tells them of a message of the library, "error: what\n  hint: what to do". */
+/* Records a message of the library, "error: what\n  hint: what to do", as an error. */
 void keep_error(const char *text);
 
 #endif

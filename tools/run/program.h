@@ -23,16 +23,16 @@
 #define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
 #define PROGRAM_OPTIONS     "../tune/options.def"
 #elif defined(PROGRAM_UIR_OPT)
-#define PROGRAM         "uir-opt" /* its options are its own; what it shares knows those of uir-run */
+#define PROGRAM         "uir-opt" /* has options of its own; shared code uses those of uir-run */
 #define PROGRAM_OPTIONS "options.def"
 #else
-#define PROGRAM_COMPARES /* results with what was expected */
+#define PROGRAM_COMPARES /* compares results with expected ones */
 #if defined(PROGRAM_UIR_RUN_PACKAGE)
-#define PROGRAM         "uir-run-package"
-#define PROGRAM_USAGE   "uir-run-package PACKAGE.uir [OPTION...]"
-#define PROGRAM_PURPOSE "Runs a package on the runtime, without a compiler, and shows its outputs."
-#define PROGRAM_VALUE_FILES ".npy .pb .raw"
-#define PROGRAM_ALSO_SECONDS ""
+#define PROGRAM                "uir-run-package"
+#define PROGRAM_USAGE          "uir-run-package PACKAGE.uir [OPTION...]"
+#define PROGRAM_PURPOSE        "Runs a package on the runtime, without a compiler, and shows its outputs."
+#define PROGRAM_VALUE_FILES    ".npy .pb .raw"
+#define PROGRAM_ALSO_SECONDS   ""
 #define PROGRAM_LACKS_COMPILER "it has neither the compiler nor the picture decoders"
 #else
 #define PROGRAM       "uir-run"
@@ -41,7 +41,7 @@
     "Runs an ONNX model, or a package of one, and shows its outputs. Inputs come from --data or --input; the rest "    \
     "are "                                                                                                             \
     "seeded random."
-#define PROGRAM_VALUE_FILES ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
+#define PROGRAM_VALUE_FILES  ".npy .npz .pb .raw .png .jpg .ppm .bmp; FILE.npz:MEMBER for one array of several"
 #define PROGRAM_ALSO_SECONDS "; with --reduce: time to search (default 300)"
 #endif
 #define PROGRAM_EXITS                                                                                                  \
@@ -50,7 +50,7 @@
 #define PROGRAM_OPTIONS "options.def"
 #endif
 
-/* Why options that need the compiler, or JSON, are refused; NULL: they are not. */
+/* Why options that need the compiler, or JSON, are refused; NULL: supported. */
 #ifndef PROGRAM_LACKS_COMPILER
 #define PROGRAM_LACKS_COMPILER NULL
 #endif

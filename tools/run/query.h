@@ -1,5 +1,5 @@
-/* The public header's questions as values: structures of this build's size. In: a handle and an index. Out: what it
- * answers; for what is not there, an empty one or false. */
+/* Queries of the public API that return structures of this build's size. In: a handle and an index. Out: the answer; an
+ * empty one or false past the end. */
 #ifndef UIR_TOOLS_RUN_QUERY_H
 #define UIR_TOOLS_RUN_QUERY_H
 

@@ -1,4 +1,4 @@
-/* What uir-run tells: text for people, one JSON object (schema 1) for programs. */
+/* Reports of uir-run: text for people, one JSON object (schema 1) for programs. */
 #ifndef UIR_TOOLS_RUN_REPORT_H
 #define UIR_TOOLS_RUN_REPORT_H
 
@@ -10,18 +10,18 @@ typedef struct run_times {
     double p50_ms, p90_ms, p99_ms;
     size_t count; /* steady runs measured; 0 without --bench */
     double runs_per_second;
-    size_t sessions; /* of --sessions; 0: the one that gave the outputs */
+    size_t sessions; /* of --sessions; 0: the session of the outputs */
     uint32_t session_threads;
 } run_times;
 
-/* The greatest differences of all outputs, relative ones where something else than 0 was wanted. */
+/* The greatest differences over all outputs; relative ones where the expected value is not 0. */
 typedef struct run_accuracy {
-    const char *against; /* what the outputs were compared with; NULL: with nothing */
+    const char *against; /* the reference of the comparison; NULL: none */
     double max_abs, max_rel;
     bool agrees; /* within the tolerance */
 } run_accuracy;
 
-/* Result of one case, kept after its values are gone (comparisons NULL where nothing was expected). */
+/* Result of one case, kept after its values are released (comparisons NULL without expected outputs). */
 typedef struct case_result {
     const char *folder;
     uir_comparison *comparisons; /* one per output */
@@ -32,70 +32,70 @@ typedef struct case_result {
     saved_comparison saved;
     run_accuracy accuracy;
     uir_roofline limits; /* of the machine, with --profile */
-    double *node_ms;     /* with --profile: the median of each node's times; to be freed */
+    double *node_ms;     /* with --profile: the median time of each node; to be freed */
     size_t node_count, profiled_runs;
 } case_result;
 
-/* One line per message of the context, to standard error; clears them. */
+/* Prints the context's messages to standard error, one line each, and clears them. */
 void report_messages(uir_context *context, bool quiet);
 void report_inputs(uir_model *model, const run_case *c);
 void report_outputs(uir_model *model, uir_session *session, const run_case *c, const case_result *result);
-/* How far two values are apart, in a line: how many elements are out of tolerance, the greatest difference, the cosine,
- * the first that differs. */
+/* The difference of two values in a line: number of elements beyond the tolerance, greatest difference, cosine, first
+ * difference. */
 void report_describe(const uir_comparison *comparison, char *buffer, size_t capacity);
-/* `wait_ms`: how long the kernels were waited for before the first run. */
+/* `wait_ms`: time waited for the kernels before the first run. */
 void report_times(uir_model *model, const case_result *result, double wait_ms);
-/* Where each node ran and why, in order; which nodes of the file no row has. */
+/* Prints where each node ran and why, in order, and nodes of the file without a row. */
 void report_nodes(const uir_model *model, const uir_session *session);
-/* How values between kernels lie, in a line; nothing where all lie as their dims. */
+/* Prints a line about layouts of values between kernels; nothing if all are row-major. */
 void report_layouts(const uir_model *model);
-/* Nodes by time, then kernels, with what they move and compute and how much of the machine's limits that is. */
+/* Prints nodes by time, then kernels, with traffic, operations and their fraction of the machine's limits. */
 void report_profile(const uir_model *model, uir_session *session, const case_result *result);
-/* What kernels of a described machine moved in its spaces, and its modelled time, the longest first. False when memory
- * runs out. */
+/* Prints traffic of kernels by memory space of a described machine, and modelled times, longest first. False out of
+ * memory. */
 bool report_machine(const uir_session *session, const char *ran_on);
-/* The cost that was asked last: sums, and its launches by kernel; text, or one JSON object. */
+/* Prints the last cost query: sums, and its launches by kernel; text, or one JSON object. */
 bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits, bool json);
-/* What each thread did in the last run, which was traced, as a Chrome trace: its slices as complete events, and the
- * threads' names. False when memory runs out or writing fails. */
+/* Writes the threads' work in the last run, which was traced, as a Chrome trace: its slices as complete events, and the
+ * threads' names. False out of memory or if writing fails. */
 bool report_trace(FILE *stream, const uir_model *model, const uir_session *session);
-/* What of the object is not the last case's. */
+/* Members of the object that do not depend on a case. */
 typedef struct report_facts {
-    const char *model, *device; /* as the command line names them */
+    const char *model, *device; /* as named on the command line */
     double wait_ms;
     size_t cases;
     bool agree; /* all of them */
 } report_facts;
 struct cJSON;
-/* Adds the case to the array of all. */
+/* Adds the case to the array of cases. */
 void report_add_case(struct cJSON *cases, uir_model *model, uir_session *session, const run_case *c,
                      const case_result *result);
-/* Writes the object: of the last case, with all of them, which are taken over. */
+/* Writes the object: the last case, and the array of cases, whose ownership it takes. */
 bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_session *session, const run_case *c,
                  const case_result *result, struct cJSON *cases);
-/* --can-run as an object: whether the model is supported, and every problem the context holds. `model` NULL: it is not.
- */
+/* --can-run as an object: whether the model is supported, and all problems in the context. `model` NULL:
+ * unsupported. */
 void report_support(FILE *stream, uir_context *context, uir_model *model);
 
 /* ---- for the files of the report ---- */
-/* Why another ran it than the fastest, and what was joined in its kernel, in the buffer. */
+/* The reason for the engine that ran the node, and the nodes fused into its kernel, in the buffer. */
 const char *report_why(const uir_node_statistics *node, char *buffer, size_t capacity);
-/* Made printable first: cJSON writes bytes through. */
+/* Adds text, made printable since cJSON writes bytes unchanged. */
 void report_add_text(struct cJSON *object, const char *key, const char *text);
-void report_add_number(struct cJSON *object, const char *key, double value); /* null when it is no number */
-/* --profile as the member `profile`, null without it. */
+void report_add_number(struct cJSON *object, const char *key, double value); /* null for infinities and NaN */
+/* Adds --profile as the member `profile`, null without it. */
 bool report_add_profile(struct cJSON *root, uir_session *session, const case_result *result);
-/* What report_machine tells as the member `machine`, null where nothing is known. */
+/* Adds the facts of report_machine as the member `machine`, null if unknown. */
 bool report_add_machine(struct cJSON *root, const uir_session *session);
-/* Takes over `root`. */
+/* Writes and releases `root`. */
 bool report_write_json(FILE *stream, struct cJSON *root);
-/* Whether anything was written so. */
+/* Whether report_write_json has written anything. */
 bool report_has_json(void);
 
-/* ---- what needs no model ---- */
-/* Why the program ends with the status, for --json, by what was told first. */
+/* ---- reports without a model ---- */
+/* Reports a failure of the program for --json, with the first error. */
 void report_error(FILE *stream, uir_status status);
-/* Lists, and the version, as text or one JSON object. False when memory runs out. */
+/* Lists, and the version, as text or one JSON object. False out of memory. */
 bool report_ops(FILE *stream, bool json);
 bool report_devices(FILE *stream, bool json);
 bool report_version(FILE *stream, bool json);

@@ -1,4 +1,4 @@
-/* A small file of text, whole. */
+/* Reads a small text file. */
 #ifndef UIR_TOOLS_RUN_TEXT_FILE_H
 #define UIR_TOOLS_RUN_TEXT_FILE_H
 
@@ -6,8 +6,8 @@
 
 enum { TEXT_FILE_MOST = 64 << 20 };
 
-/* `*out_text` ends with a zero and is the caller's to free. IO_FAILED or BAD_FILE, said to standard error with the
- * option's name, for a file that cannot be read, is larger than that or holds a zero. */
+/* `*out_text` ends with a zero; the caller frees it. With a message that names the option: IO_FAILED if the file cannot
+ * be read, BAD_FILE if it is larger than TEXT_FILE_MOST or holds a zero. */
 uir_status text_file_read(const char *option, const char *path, char **out_text);
 
 #endif

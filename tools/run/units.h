@@ -1,4 +1,5 @@
-/* Numbers for people: three digits and a unit. In: a number. Out: text in the caller's buffer, which is returned. */
+/* Formats numbers for people: three digits and a unit. In: a number. Out: text in the caller's buffer, which is
+ * returned. */
 #ifndef UIR_TOOLS_RUN_UNITS_H
 #define UIR_TOOLS_RUN_UNITS_H
 
@@ -6,9 +7,9 @@
 
 enum { UNITS_ROOM = 24 };
 
-/* "4.10 us", "21.9 ms", "3.00 s", of milliseconds. */
+/* "4.10 us", "21.9 ms", "3.00 s", from milliseconds. */
 const char *units_time(double ms, char *buffer, size_t capacity);
-/* "10.7 k", "3.20 M", "12.0 ", for a unit to follow: "10.7 k/s". */
+/* "10.7 k", "3.20 M", "12.0 ", before a unit: "10.7 k/s". */
 const char *units_scaled(double number, char *buffer, size_t capacity);
 
 #endif

@@ -1,8 +1,8 @@
-/* The CPU as a device of the runtime: kernels compiled to a shared object.
+/* The driver of the CPU: runs kernels compiled to a shared object.
  *
  * In: the bytes of a shared object whose kernels have phases `void <symbol>_phase<k>(const int64_t *symbols, void
  * *const *pointers, void *scratch, int64_t begin, int64_t end, const volatile _Bool *cancel)`. Out: a driver that loads
- * it from memory and runs them. Only for objects that are trusted: their code runs in this process. */
+ * it from memory and runs them. Only for trusted objects: their code runs in this process. */
 #ifndef UIR_BACKENDS_CPU_DRIVER_DRIVER_H
 #define UIR_BACKENDS_CPU_DRIVER_DRIVER_H
 

@@ -23,8 +23,8 @@ typedef enum uir_cpu_variant {
     UIR_CPU_VARIANT_COUNT
 } uir_cpu_variant;
 
-/* Elements of 8 bits that lie together, of each column in turn, in what is packed for products: alike for all that a
- * package may run on. */
+/* Number of 8-bit elements of one column that are contiguous in packed operands of products; the same for all machines
+ * that a package may run on. */
 enum { UIR_CPU_BYTE_GROUP = 4 };
 
 typedef struct uir_cpu_device {
@@ -35,20 +35,19 @@ typedef struct uir_cpu_device {
 
 const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
-/* `variant`: a name, or NULL for the best one of this machine, whose sizes of caches and number of cores are asked. One
- * that is named is its row of variants.def, on every machine. The environment variable UIR_CPU (machine.c) says
- * otherwise, of this machine's variant and of caches. INVALID_ARGUMENT with a message for an unknown name
- * or a value of the variable that means nothing. The device points into static tables and stays valid. */
+/* `variant`: a name, or NULL for the best one of this machine, with its cache sizes and number of cores. A named
+ * variant is its row of variants.def, on every machine. The environment variable UIR_CPU (machine.c) overrides this
+ * machine's variant, and the cache sizes of all. INVALID_ARGUMENT with a message for an unknown name or an invalid
+ * value of the variable. The device points into static tables and stays valid. */
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
 
 /* ---- source ---- */
 /* Appends one C file with all kernels. Kernel i's phases are named after uir_c_symbol. */
 uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_text *text, uir_diagnostics *diagnostics);
-/* What uir_cpu_emit puts together: the part that every file begins with, and one kernel. */
+/* The parts of uir_cpu_emit: the prelude of every file, and one kernel. */
 uir_status uir_cpu_emit_prelude(uir_text *text);
 uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
-/* "k<i>_<name>": the name with everything but letters, digits and '_' replaced; at most 79 characters. */
-/* Bytes of scratch that one unit needs, over the kernel's symbols; none when the expression cannot be made. */
+/* Bytes of scratch that one unit needs, over the kernel's symbols; NONE if the expression cannot be made. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph);
 /* The same evaluated; `values` as bound by uir_igraph_bind. */
 uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size);
@@ -56,19 +55,19 @@ uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values,
 /* ---- compile and load ---- */
 typedef struct uir_cpu_compile_options {
     uir_cpu_variant variant;
-    const char *compiler;        /* NULL: $CC, else cc, gcc, clang, whichever is found first */
+    const char *compiler;        /* NULL: $CC, else the first found of cc, gcc, clang */
     const char *extra_flags;     /* more flags, separated by blanks, or NULL ("-fsanitize=address") */
-    uint64_t timeout_ms;         /* of processor time, for each compiler; 0: UIR_LIMIT_COMPILER of the budget */
-    uint32_t idle_ms;            /* a build whose compilers use no processor for so long has hung; 0: 20 s */
+    uint64_t timeout_ms;         /* processor time of each compiler; 0: UIR_LIMIT_COMPILER of the budget */
+    uint32_t idle_ms;            /* a build whose compilers use no processor time for this long has hung; 0: 20 s */
     bool debug;                  /* -O1 -g instead of -O3 */
-    const char *keep_source;     /* a path to write the source to as well, or NULL */
-    const volatile bool *cancel; /* once true, also by a signal's handler, the compiler is ended; may be NULL */
+    const char *keep_source;     /* a path that also receives the source, or NULL */
+    const volatile bool *cancel; /* once true, also from a signal handler, the compiler is killed; may be NULL */
 } uir_cpu_compile_options;
 
 typedef struct uir_cpu_module uir_cpu_module; /* a loaded shared object */
 
-/* Compiles in a private temporary folder, which is gone afterwards. DEVICE_FAILED with the compiler's first lines;
- * CANCELLED without a word: the compiler and what it started are gone as well. */
+/* Compiles in a private temporary folder, removed afterwards. DEVICE_FAILED with the compiler's first lines. CANCELLED
+ * without a message: the compiler and its children are killed. */
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
                            size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module);
 void uir_cpu_module_destroy(uir_cpu_module *module);
@@ -77,18 +76,17 @@ void uir_cpu_module_destroy(uir_cpu_module *module);
  * statically. */
 uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu_compile_options *options,
                                    const char *source, size_t length, const char *path, uir_diagnostics *diagnostics);
-/* Appends a `main` to an emitted source of `count` kernels. The program reads records from its standard input and
- * answers on its standard output, so that kernels of a foreign architecture run under an emulator: see
- * uir_cpu_write_call. */
+/* Appends a `main` to an emitted source of `count` kernels. The program reads records from standard input and answers
+ * on standard output, so that kernels of a foreign architecture run under an emulator: see uir_cpu_write_call. */
 uir_status uir_cpu_emit_main(const uir_igraph *const *igraphs, uint32_t count, uir_text *text);
-/* Appends the bytes that make such a program run kernel `index`; its answer is `out_answer_size` bytes: the contents of
- * all dram pointers in order. */
+/* Appends the record that makes such a program run kernel `index`; its answer is `out_answer_size` bytes: the contents
+ * of all dram pointers in order. */
 uir_status uir_cpu_write_call(const uir_igraph *igraph, uint32_t index, const uir_kernel_arguments *arguments,
                               uir_diagnostics *diagnostics, uir_text *call, size_t *out_answer_size);
 
 /* ---- run ---- */
-/* Runs kernel `index` of the module's source, which `igraph` is. Threads split each phase's flat indices; 0 and 1: the
- * caller's thread alone. */
+/* Runs kernel `index` of the module's source, compiled from `igraph`. Threads split each phase's flat indices; 0 and 1:
+ * the caller's thread only. */
 uir_status uir_cpu_run(const uir_cpu_module *module, const uir_igraph *igraph, uint32_t index,
                        const uir_kernel_arguments *arguments, uint32_t threads, uir_diagnostics *diagnostics);
 

@@ -1,15 +1,15 @@
-/* The skeleton of a backend: kernels as the text of a machine that does not exist (tests/backends/null/machine).
+/* The skeleton of a backend: emits kernels for an imaginary machine (tests/backends/null/machine).
  *
- * In: a verified iGraph of any device. Out: C. To be copied for a machine that exists: docs/porting.md. */
+ * In: a verified iGraph of any device. Out: C. To be copied for a real machine: docs/porting.md. */
 #ifndef UIR_BACKENDS_NULL_TARGET_NULL_H
 #define UIR_BACKENDS_NULL_TARGET_NULL_H
 
 #include "ir/kernel/igraph.h"
 
-/* Appends the kernel: `void kINDEX_NAME(const int64_t *sizes, void *const *arguments)`, of dims and then tiles and of
- * all pointers of the device's memory in their order; and its tiling function, `int kINDEX_NAME_choose(const int64_t
- * *sizes, int64_t workers, int64_t *tiles)`, 0 where it is not for these dims. UNSUPPORTED for what the machine has no
- * instruction for. */
+/* Appends the kernel, `void kINDEX_NAME(const int64_t *sizes, void *const *arguments)`: values of dims and then tiles,
+ * and all pointers of device memory in order. Appends its tiling function, `int kINDEX_NAME_choose(const int64_t
+ * *sizes, int64_t workers, int64_t *tiles)`, 0 if the kernel does not support the dims. UNSUPPORTED for operations
+ * without an instruction. */
 uir_status uir_null_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
 
 #endif

@@ -1,11 +1,11 @@
 /* Type inference of primitives: one function per row of ops_primitive.def.
  *
- * In: a node with its operands' types in the module. Out: its outputs' types, or a message that says what is wrong. The
- * builder runs it to type what it makes and the verifier runs it again to compare.
+ * In: a node with its operands' types in the module. Out: its results' types, or a message about the error. The builder
+ * runs it to type new nodes, and the verifier runs it again to compare.
  *
- * A dim of a result may come out as none: it depends on data. The builder puts a fresh symbol there, the verifier
- * accepts any dim, and the interpreter binds a plain symbol or checks what stands there. An unknown rank or dtype of a
- * result likewise. */
+ * An inferred dim may be none: it depends on data. The builder then makes a fresh symbol, the verifier accepts any dim,
+ * and the interpreter binds a plain symbol or checks the dim in its place. The same holds for an unknown rank or
+ * dtype. */
 #ifndef UIR_IR_INFER_H
 #define UIR_IR_INFER_H
 
@@ -19,11 +19,11 @@ typedef struct uir_inference {
     uir_location location;
     const uir_node_info *node;
     const uir_op_row *row;
-    uir_type *types; /* node->output_count of them, zeroed: to be set */
+    uir_type *types; /* node->output_count of them, zeroed; the function sets them */
 } uir_inference;
 
-/* `out_types` has room for node->output_count types. Results are in `arena`. BAD_FILE for a node that makes no sense,
- * UNSUPPORTED when an operand's rank or dtype is not known. */
+/* Infers node->output_count types, with dims in `arena`. BAD_FILE for a malformed node; UNSUPPORTED if an operand's
+ * rank or dtype is unknown. */
 uir_status uir_infer_node(const uir_module *module, uir_arena *arena, uir_diagnostics *diagnostics,
                           const uir_location *location, const uir_node_info *node, uir_type *out_types);
 
@@ -35,28 +35,28 @@ uir_status uir_infer_fail(uir_inference *inference, const char *format, ...) UIR
 /* The type of operand `index`. */
 const uir_type *uir_infer_operand(const uir_inference *inference, uint32_t index);
 bool uir_infer_has(const uir_inference *inference, uint32_t index);
-/* Sets output `index` to a tensor with room for `rank` dims, which are returned; NULL when memory is exhausted. An
- * output that the node does not have is fine. */
+/* Sets output `index` to a tensor and returns storage for its `rank` dims; NULL if memory is exhausted. The node may
+ * lack that output. */
 uir_dim *uir_infer_result(uir_inference *inference, uint32_t index, uir_dtype dtype, uint32_t rank);
-/* The same with the dims given. */
+/* The same with the given dims. */
 uir_status uir_infer_result_dims(uir_inference *inference, uint32_t index, uir_dtype dtype, const uir_dim *dims,
                                  uint32_t rank);
-/* Checks that every dim was made. */
+/* Fails if a dim is none, which means overflow. */
 uir_status uir_infer_check_made(uir_inference *inference, const uir_dim *dims, uint32_t count);
 bool uir_infer_equal(const uir_inference *inference, uir_dim a, uir_dim b);   /* provably */
 bool uir_infer_unequal(const uir_inference *inference, uir_dim a, uir_dim b); /* provably */
-/* The one of two dims that may be equal which says more: a constant, else the first. */
+/* The more precise of two dims that may be equal: a constant, else the first. */
 uir_dim uir_infer_sharper(const uir_inference *inference, uir_dim a, uir_dim b);
 uir_status uir_infer_axis(uir_inference *inference, const char *name, uint32_t rank, uint32_t *out_axis);
-/* An INTS or DIMS attribute that must have `count` elements. */
+/* An INTS or DIMS attribute; it must have `count` elements. */
 uir_status uir_infer_ints(uir_inference *inference, const char *name, uint32_t count, const int64_t **out_values);
 uir_status uir_infer_dims(uir_inference *inference, const char *name, uint32_t count, const uir_dim **out_values);
-/* Checks that operand `index` is a tensor of known rank and dtype, the dtype of a class in `classes`. */
+/* Checks that operand `index` is a tensor of known rank and dtype, with a dtype class in `classes`. */
 uir_status uir_infer_check_tensor(uir_inference *inference, uint32_t index, uint32_t classes);
-/* An optional scalar operand of one dtype. */
+/* Checks an optional operand: if present, a scalar of the dtype. */
 uir_status uir_infer_check_scalar(uir_inference *inference, uint32_t index, uir_dtype dtype);
 
-/* Whether elements start, start + step, ... (size of them) all lie in 0..extent-1. */
+/* Whether elements start, start + step, ... (size of them) are all in 0..extent-1. */
 static inline bool uir_slice_fits(int64_t start, int64_t size, int64_t step, int64_t extent) {
     if (size <= 0) return size == 0;
     if (start < 0 || start >= extent) return false;

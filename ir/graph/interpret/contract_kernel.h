@@ -1,11 +1,12 @@
-/* The inner loops of contractions, once per element type. Included with
+/* The inner loops of contractions, included once per element type with
  *   T         the element type (unsigned integers: products and sums modulo 2^bits)
  *   TYPED(x)  the name x for this type
  *   WIDTH     columns of a panel, two vectors of 16 bytes: a register block is ROWS x WIDTH
- * A panel holds WIDTH columns of the right operand, row after row, so that the block's loads are consecutive. */
+ * A panel is a packed block of WIDTH columns of operand B, row after row, so that a register block's loads are
+ * consecutive. */
 
-/* A row of a panel is two vectors: with four rows the sums fill half of the 16 registers that every machine has. The
- * compiler does not find this by itself, so the block is spelled in vectors; elements lie where T may. */
+/* A row of a panel is two vectors: with four rows the accumulators fill half of the 16 registers that every machine
+ * has. The block is written in vectors because the compiler does not vectorise it so; they are aligned as T. */
 typedef T TYPED(vector) __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));
 
 /* sums[ROWS][WIDTH] = a[ROWS][k] * panel[k][WIDTH], summed over k in order. */
@@ -36,7 +37,7 @@ static void TYPED(block)(const T *a, int64_t a_stride, const T *panel, int64_t k
     target[7] = s31;
 }
 
-/* The same for 1 to 3 rows that are left over. */
+/* The same for a tail of 1 to 3 rows. */
 static void TYPED(rest)(const T *restrict a, int64_t a_stride, int rows, const T *restrict panel, int64_t k,
                         T *restrict sums) {
     for (int i = 0; i < rows; i++) {
@@ -49,7 +50,7 @@ static void TYPED(rest)(const T *restrict a, int64_t a_stride, int rows, const T
     }
 }
 
-/* Rows m0..m1-1 of `columns` columns: c = a * b, with b as packed panels of k rows. */
+/* c = a * b for rows m0..m1-1 and `columns` columns, with b as packed panels of k rows. */
 static void TYPED(multiply)(const T *a, int64_t m0, int64_t m1, int64_t k, const T *panels, int64_t columns, T *c,
                             int64_t c_stride) {
     for (int64_t k0 = 0; k0 < k || k0 == 0; k0 += DEPTH) {
@@ -74,7 +75,7 @@ static void TYPED(multiply)(const T *a, int64_t m0, int64_t m1, int64_t k, const
     }
 }
 
-/* Columns j0..j0+columns-1 of b [k][n] as panels; columns past the end are 0. */
+/* Packs columns j0..j0+columns-1 of b [k][n] into panels; columns past the end are 0. */
 static void TYPED(pack_matrix)(const contraction *t, int64_t batch, int64_t j0, int64_t columns, void *out_panels) {
     const T *b = (const T *)t->b + batch * t->b_stride;
     T *panels = out_panels;
@@ -89,7 +90,7 @@ static void TYPED(pack_matrix)(const contraction *t, int64_t batch, int64_t j0, 
     }
 }
 
-/* Elements of one row of b (one channel and kernel position) for `count` output positions from column j on. */
+/* Stores elements of one row of b (one channel and kernel position) for `count` output positions from column j on. */
 static void TYPED(put_run)(T *panels, int64_t k, int64_t p, int64_t j, int64_t count, const T *source, int64_t stride) {
     while (count > 0) {
         int64_t lane = j % WIDTH, n = WIDTH - lane < count ? WIDTH - lane : count;
@@ -101,7 +102,7 @@ static void TYPED(put_run)(T *panels, int64_t k, int64_t p, int64_t j, int64_t c
     }
 }
 
-/* What the windows of output positions j0..j0+columns-1 see, as panels. */
+/* im2col: packs the windows of output positions j0..j0+columns-1 into panels. */
 static void TYPED(pack_windows)(const contraction *t, int64_t batch, int64_t j0, int64_t columns, void *out_panels) {
     const window_map *map = t->map;
     T *panels = out_panels;
@@ -122,7 +123,7 @@ static void TYPED(pack_windows)(const contraction *t, int64_t batch, int64_t j0,
     }
 }
 
-/* Few rows: rows m0..m1-1, columns j0.. of a matrix product without packing. */
+/* A small-M matrix product without packing: rows m0..m1-1, columns j0... */
 static void TYPED(direct_matrix)(const contraction *t, int64_t batch, int64_t m0, int64_t m1, int64_t j0,
                                  int64_t columns) {
     const T *b = (const T *)t->b + batch * t->b_stride + j0;
@@ -142,7 +143,7 @@ static void TYPED(direct_matrix)(const contraction *t, int64_t batch, int64_t m0
     }
 }
 
-/* Few filters in a group (depthwise: one): rows of output positions, a kernel position at a time. */
+/* Groups of few filters (depthwise: one), without im2col: rows of output positions, one kernel position at a time. */
 static void TYPED(direct_windows)(const contraction *t, int64_t batch, int64_t m0, int64_t m1, int64_t j0,
                                   int64_t columns) {
     const window_map *map = t->map;

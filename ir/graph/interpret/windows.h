@@ -1,7 +1,7 @@
-/* Windows that slide over an image of any rank: which input elements an output row sees at one position of the window.
+/* Sliding windows over an image of any rank: the input elements of an output row at one position of the window.
  *
- * Rows are along the last axis. In: extents, strides, dilations, padding. Out: runs of input elements, cut to what lies
- * inside. */
+ * Rows are along the last axis. In: extents, strides, dilations, padding. Out: runs of input elements, cut to those
+ * inside the image. */
 #ifndef UIR_IR_WINDOWS_H
 #define UIR_IR_WINDOWS_H
 
@@ -18,15 +18,15 @@ typedef struct window_map {
     int64_t row_stride;       /* strides[rank - 1] */
 } window_map;
 
-/* Positions first..first+count-1 of an output row see elements source, source + row_stride, ... of a channel. */
+/* Positions first..first+count-1 of an output row read elements source, source + row_stride, ... of a channel. */
 typedef struct row_view {
     int64_t first, count, source;
 } row_view;
 
-/* Reads the attributes of CONV or WINDOW_* and fixes the result's spatial extents. */
+/* Reads the attributes of CONV or WINDOW_* and determines the result's spatial extents. */
 uir_status uir_window_map_init(uir_call *call, const uir_tensor *x, const int64_t *window, window_map *out_map);
 
-/* Window position `w` for output positions from..to-1 of row `row`; false when all of it lies outside. */
+/* The view of window position `w` for output positions from..to-1 of row `row`; false if all of it is outside. */
 static inline bool view_row(const window_map *map, int64_t row, int64_t w, int64_t from, int64_t to,
                             row_view *out_view) {
     uint32_t last = map->rank - 1;

@@ -1,9 +1,8 @@
-/* The functions of kernel_math.inc and kernel_math_f64.inc for one number at a time.
+/* Scalar versions of the functions of kernel_math.inc and kernel_math_f64.inc.
  *
- * In: a float, or a double. Out: the bits that every machine's vectors give for it. uir_math_exp and the others of
- * kernel_math.def; those of a double end in _f64. What ends in _of takes the function's argument and 1, or 0 where it is
- * known to be below 2^17.
- */
+ * In: a float, or a double. Out: the same bits as the vector code of every machine. Functions are uir_math_exp and the
+ * others of kernel_math.def; those of a double end in _f64. Functions that end in _of have a second argument: 1, or 0
+ * if the first is known to be below 2^17. */
 #ifndef UIR_IR_KERNEL_MATH_H
 #define UIR_IR_KERNEL_MATH_H
 

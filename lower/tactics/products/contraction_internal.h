@@ -1,4 +1,4 @@
-/* Inside the contractions: what was found in a naive function. */
+/* Inside the contractions: the parts of a contraction found in a naive function. */
 #ifndef UIR_LOWER_CONTRACTION_INTERNAL_H
 #define UIR_LOWER_CONTRACTION_INTERNAL_H
 
@@ -19,11 +19,11 @@ typedef enum uir_contraction_class {
 typedef struct uir_contraction_axis {
     uir_contraction_class class;
     uir_dim extent;
-    bool shared;   /* by both factors */
-    int32_t place; /* among the dims of the last output; -1: not there */
+    bool shared;   /* in both operands */
+    int32_t place; /* among the dims of the last output; -1: not in it */
 } uir_contraction_axis;
 
-/* A block and which axis each of its iteration variables runs along. */
+/* A block, with the axis of each of its iteration variables. */
 typedef struct uir_contraction_block {
     uint32_t id;
     uint32_t axes[UIR_LOOP_MAX_ITERS];
@@ -33,11 +33,11 @@ typedef struct uir_contraction {
     uir_loop_function *f;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
-    uint32_t number;                               /* of the function's contractions, this one */
+    uint32_t number;                               /* of this one among the function's contractions */
     uint32_t init, update;                         /* blocks */
     uint32_t sum;                                  /* the update statement */
-    uint32_t tensor;                               /* that holds the sums */
-    uint32_t factors[2];                           /* expressions: the one of m, the one of n */
+    uint32_t tensor;                               /* of the sums */
+    uint32_t factors[2];                           /* expressions: operand A (rows m), operand B (columns n) */
     uir_contraction_axis axes[UIR_LOOP_MAX_ITERS]; /* the update's iteration variables */
     uint32_t axis_count;
     uint32_t tensor_axes[UIR_LOOP_MAX_RANK]; /* of the sums */
@@ -45,11 +45,11 @@ typedef struct uir_contraction {
     uint32_t after_count;
 } uir_contraction;
 
-/* Finds the contraction of that number and inlines what is computed before it; changes `f`. What follows several of
- * them follows the last of these. Blocks that are `left_out` (by statement; may be NULL) are the caller's. */
+/* Finds the contraction of that number and inlines its prologue; changes `f`. The epilogue of several contractions
+ * belongs to the last of them. Blocks that are `left_out` (by statement; may be NULL) are left to the caller. */
 uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
                                 uir_diagnostics *diagnostics, uir_contraction *out);
-/* From now on the first factor is the second, and rows are columns. */
+/* Exchanges operands A and B, rows and columns. */
 void uir_contraction_exchange(uir_contraction *c);
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);

@@ -1,5 +1,5 @@
-/* What stays of a product: that kernels load what seed 004's formulas (6.4.1) say, counted from their slices; that of
- * all legal tiles the solver's move as little as an exhaustive search finds; that a record is kept to, or refused. */
+/* Stationary tiles of products: kernels load what the formulas of lower/tactics/products/stationary.h give, counted from
+ * their slices; the solver's tiles move as little as an exhaustive search's; a tuning record is followed, or refused. */
 #include "tests/base/support.h"
 
 #include "backends/descriptions/descriptions.h"

@@ -1,4 +1,4 @@
-/* A run while it is emitted: shared by emit_run.c and emit_abreast.c. */
+/* Internal declarations of emit_run.c and emit_abreast.c: a run while it is emitted. */
 #ifndef UIR_BACKENDS_CPU_TARGET_EMIT_RUN_H
 #define UIR_BACKENDS_CPU_TARGET_EMIT_RUN_H
 
@@ -11,13 +11,12 @@ typedef struct operand {
     const char *name;  /* prefix of this access's variables */
     bool guarded;      /* along the last dim */
     bool used;         /* touches memory */
-    const char *blank; /* of a row that is there or not as a whole: what is read, or written, in its place; NULL: it is
-                          no such row */
-    uint32_t row;      /* of rows abreast: the first that touches these elements */
-    bool moves;        /* its address is chosen for each step of rows abreast */
+    const char *blank; /* buffer for a row that is outside as a whole, read or written instead; NULL: not such a row */
+    uint32_t row;      /* unroll-and-jam: the first row that uses these elements */
+    bool moves;        /* unroll-and-jam: its address is chosen for each step of rows */
 } operand;
 
-/* Elements that stand for a row outside; `fill`: NULL where they are only written. */
+/* The buffer for a row outside; `fill`: NULL if only written. */
 typedef struct blank {
     const char *type, *fill, *name;
 } blank;
@@ -27,8 +26,8 @@ enum { MOST_BLANK = 2048, BLANKS = 4, ABREAST = 4 };
 typedef struct value {
     const uir_islice *slice;
     const char *name;
-    uint32_t block; /* the body in which it was declared */
-    bool late;      /* of the turn before */
+    uint32_t block; /* the body that declares it */
+    bool late;      /* of the iteration before */
 } value;
 
 typedef struct run {
@@ -45,33 +44,30 @@ typedef struct run {
     uint32_t value_count, block;
     bool guarded, exact; /* exact: the last dim is a multiple of the block and nothing is guarded */
     bool single;         /* the last dim is 1 */
-    bool interleaved;    /* whole blocks compute UIR_INTERLEAVE vectors in step */
-    uint32_t abreast;    /* rows that are computed together; the instructions are each row's, in turn */
-    const uir_iinstruction *const *originals; /* of rows abreast: the run's own instructions */
+    bool interleaved;    /* whole blocks interleave UIR_INTERLEAVE vectors */
+    uint32_t abreast;    /* rows computed together (unroll-and-jam); instruction i of row r at i * abreast + r */
+    const uir_iinstruction *const *originals; /* with unroll-and-jam: the run's own instructions */
     const overlap *overlap;
-    const char *turn; /* what the loop's symbol is called outside the turn before */
+    const char *turn; /* value of the loop's symbol, except in the iteration before */
     blank blanks[BLANKS];
     uint32_t blank_count;
 } run;
 
-/* How much of a row a body computes: UIR_INTERLEAVE vectors, a vector, what there is of one. */
-
 /* ---- emit_run.c ---- */
-/* Where the operands of a run lie, and what is stored; false: memory ran out. */
+/* Prepares the accesses of a run, and determines the stores; false: out of memory. */
 bool uir_run_begin(run *r);
-/* Slice k of instruction `at`. What is not proved to be inside is asked of the run's own slices: rows behind the last
- * are not touched. */
+/* Slice k of instruction `at`. Guards are those of the run's own slices: rows behind the last are not touched. */
 void uir_run_begin_access(run *r, uint32_t at, uint32_t k, access *out);
 /* The slice's index with another variable along the last dim. */
 const char **uir_run_index_last(run *r, const operand *o, const char *last, const char **out);
 int64_t uir_run_longest_row(const run *r); /* elements */
 
 /* ---- emit_abreast.c ---- */
-/* `out`: the run with rows abreast; false: that gains nothing, or the run cannot be told so. */
+/* Unroll-and-jam: `out` computes several rows together; false: no gain, or not possible. */
 bool uir_run_set_abreast(const run *plain, run *out);
 /* Declares and chooses the addresses of a step's rows. */
 void uir_run_emit_addresses(run *r);
-/* As uir_islice_equal; windows of rows abreast too. */
+/* As uir_islice_equal, also for windows of rows computed together. */
 bool uir_run_same_elements(const emitter *e, const uir_islice *a, const uir_islice *b);
 bool uir_run_moves_with_row(emitter *e, const uir_islice *slice);
 
