@@ -13,7 +13,7 @@ typedef struct uir_pixels {
     uint8_t *data;
 } uir_pixels;
 
-/* Formats whose libraries only libuir links (image/full), and their readers. */
+/* Formats that only libuir decodes (image/full), and their readers. */
 #define UIR_IMAGE_EXTRAS(row) row(TIFF, "TIFF") row(WEBP, "WebP") row(JPEG2000, "JPEG 2000")
 typedef enum uir_image_extra {
 #define UIR_IMAGE_EXTRA_ROW(constant, name) UIR_IMAGE_##constant,

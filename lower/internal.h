@@ -17,12 +17,6 @@ enum { UIR_CONTRACTION_MAX_PRODUCTS = 8 }; /* in one kernel, with their tiles on
 const char *uir_lower_space(const uir_device *device, uint32_t role);
 
 /* ---- making loop ASTs (make.c) ---- */
-typedef struct uir_loop_range {
-    const char *name; /* of the iteration variable; the loop is `block`_`name` */
-    uir_dim extent;
-    bool reduce;
-} uir_loop_range;
-
 /* A nest being made: first iteration variables, then statements, then uir_nest_end. */
 typedef struct uir_nest {
     uir_loop_function *f;

@@ -16,7 +16,7 @@
     FUNCTION(opj_stream_set_seek_function) FUNCTION(opj_stream_set_skip_function) FUNCTION(opj_stream_set_user_data) \
     FUNCTION(opj_stream_set_user_data_length)
 /* clang-format on */
-UIR_IMAGE_LIBRARY(openjpeg, "libopenjp2.so.7", FUNCTIONS)
+UIR_IMAGE_LIBRARY(openjpeg, "libopenjp2.so.7", "libopenjp2-7", "JPEG 2000", FUNCTIONS)
 
 enum {
     FREE_PIXELS = 1 << 18,
@@ -228,10 +228,7 @@ static uir_status decode(const openjpeg *l, uir_image_source *source, opj_codec_
 
 uir_status uir_image_read_jpeg2000(uir_image_source *source) {
     openjpeg library;
-    if (!open_openjpeg(&library))
-        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
-                              "JPEG 2000 pictures are decoded by libopenjp2.so.7 (Debian: libopenjp2-7), which is not "
-                              "on this machine or cannot be opened by this program");
+    UIR_TRY(open_openjpeg(source, &library));
     codestream bytes = find_codestream(source);
     const char *problem = check_headers(&bytes);
     if (problem) return uir_image_fail(source, UIR_STATUS_BAD_DATA, problem);

@@ -17,7 +17,7 @@
     FUNCTION(TIFFOpenOptionsSetMaxSingleMemAlloc) FUNCTION(TIFFOpenOptionsSetWarningHandlerExtR) \
     FUNCTION(TIFFRGBAImageOK) FUNCTION(TIFFReadRGBAImageOriented) FUNCTION(TIFFSetField)
 /* clang-format on */
-UIR_IMAGE_LIBRARY(libtiff, "libtiff.so.6", FUNCTIONS)
+UIR_IMAGE_LIBRARY(libtiff, "libtiff.so.6", "libtiff6", "TIFF", FUNCTIONS)
 
 typedef struct tiff_stream {
     uir_image_source *source;
@@ -199,10 +199,7 @@ static tmsize_t bound_allocation(const uir_image_source *source) {
 
 uir_status uir_image_read_tiff(uir_image_source *source) {
     libtiff library;
-    if (!open_libtiff(&library))
-        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
-                              "TIFF pictures are decoded by libtiff.so.6 (Debian: libtiff6), which is not on this "
-                              "machine or cannot be opened by this program");
+    UIR_TRY(open_libtiff(source, &library));
     tiff_stream stream = {.source = source};
     TIFFOpenOptions *options = library.TIFFOpenOptionsAlloc();
     if (!options) return UIR_STATUS_OUT_OF_MEMORY;

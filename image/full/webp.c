@@ -11,7 +11,7 @@
     FUNCTION(WebPGetFeaturesInternal) FUNCTION(WebPIDecode) FUNCTION(WebPIDelete) FUNCTION(WebPIUpdate) \
     FUNCTION(WebPInitDecoderConfigInternal)
 /* clang-format on */
-UIR_IMAGE_LIBRARY(libwebp, "libwebp.so.7", FUNCTIONS)
+UIR_IMAGE_LIBRARY(libwebp, "libwebp.so.7", "libwebp7", "WebP", FUNCTIONS)
 
 enum { FREE_PIXELS = 1 << 22, PIECES = 16, LEAST_PIECE = 4096 };
 
@@ -39,10 +39,7 @@ static uir_status decode(const libwebp *l, uir_image_source *source, WebPDecoder
 
 uir_status uir_image_read_webp(uir_image_source *source) {
     libwebp library;
-    if (!open_libwebp(&library))
-        return uir_image_fail(source, UIR_STATUS_UNSUPPORTED,
-                              "WebP pictures are decoded by libwebp.so.7 (Debian: libwebp7), which is not on this "
-                              "machine or cannot be opened by this program");
+    UIR_TRY(open_libwebp(source, &library));
     WebPDecoderConfig config;
     if (!library.WebPInitDecoderConfigInternal(&config, WEBP_DECODER_ABI_VERSION))
         return uir_image_fail(source, UIR_STATUS_UNSUPPORTED, "the installed libwebp has an incompatible version");
