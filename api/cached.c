@@ -103,9 +103,11 @@ static uir_status read_graph(uir_call *call, uir_model *model) {
     if (!same)
         return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, &(uir_location){.file = cached->path},
                               "load the model again", "the file has changed since the model was loaded");
-    const uir_onnx_source source = {
-        .path = cached->path, .external_data = cached->external_data, .no_map = cached->no_map, .keep = &cached->keep,
-        .overrides = &cached->overrides};
+    const uir_onnx_source source = {.path = cached->path,
+                                    .external_data = cached->external_data,
+                                    .no_map = cached->no_map,
+                                    .keep = &cached->keep,
+                                    .overrides = &cached->overrides};
     const uir_compile_call read = {.diagnostics = &call->diagnostics};
     uir_compile_init(&from->compile, &source, NULL, &model->allocator, &model->arena);
     status = uir_compile_run(&from->compile, UIR_STAGE_CLEANED, &read);
@@ -164,14 +166,14 @@ static uir_status take_facts(uir_model *model) {
 static uir_status attach_native(uir_call *call, uir_model *model, const uir_device_row *row) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const char *variant;
-    uir_cpu_device cpu;
+    uir_target_machine machine;
     uir_cache_entry entry;
     uir_cache_key key;
     uir_status status = UIR_STATUS_OK;
-    if (!row->native || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
+    if (!uir_device_is_native(row) || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
     uir_device_find(uir_model_get_source(model)->compile.options.device, &variant);
-    UIR_TRY(uir_cpu_describe(variant, &call->diagnostics, &cpu));
-    code->variant = cpu.variant;
+    UIR_TRY(uir_target_of(row)->describe(variant, &call->diagnostics, &machine));
+    code->variant = machine.variant;
     key = key_beside(&code->cached, uir_stage_get(UIR_STAGE_NATIVE)->name, &status);
     UIR_TRY(status);
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &entry));
@@ -179,8 +181,8 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     uir_cache_entry_release(&entry);
     if (!good) return UIR_STATUS_NOT_FOUND;
     UIR_TRY(uir_cache_load(code->cache, key, &call->diagnostics, &code->cached.native));
-    code->status = uir_package_attach_native(model->package, uir_cpu_variant_name(cpu.variant),
-                                             code->cached.native.bytes, code->cached.native.size, NULL, &code->said);
+    code->status = uir_package_attach_native(model->package, machine.variant, code->cached.native.bytes,
+                                             code->cached.native.size, NULL, &code->said);
     /* The object is sound, and another would fare no better: the VM runs the kernels, and why is asked of the code. */
     if (code->status == UIR_STATUS_DEVICE_FAILED) return UIR_STATUS_OK;
     status = code->status;
@@ -213,8 +215,8 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_device_row *row = uir_device_find(uir_model_get_source(model)->compile.options.device, NULL);
     uir_package_options options = {.pictures = uir_api_pictures(),
-                                   .drivers = row->drivers,
-                                   .driver_count = row->driver_count,
+                                   .formats = row->formats,
+                                   .format_count = uir_device_count_formats(row),
                                    .trusted = true,
                                    .checked = true};
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
@@ -225,7 +227,7 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
     UIR_TRY(take_facts(model));
     uir_facts_warn_faults(&model->facts, &call->diagnostics);
     model->table = &cached_model;
-    model->info.device = row->native ? "cpu" : "vm";
+    model->info.device = row->name;
     model->info.kernel_count = uir_package_get_facts(model->package).kernels;
     return UIR_STATUS_OK;
 }

@@ -26,6 +26,10 @@ uir_status uir_context_clear_cache(uir_context *context, const char *folder, uin
 }
 
 /* ---- native code ---- */
+static const uir_target *get_target(const uir_model *model) {
+    const uir_compile_options *options = &uir_model_get_source(model)->compile.options;
+    return uir_target_of(uir_device_find(options->device, NULL));
+}
 
 static bool is_done(uir_model_code *code, double *out_fraction) {
     pthread_mutex_lock(&code->mutex);
@@ -45,8 +49,7 @@ static bool note_progress(void *user, uint32_t done, uint32_t total) {
 
 static uir_status attach(uir_model *model, const void *object, size_t size) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    return uir_package_attach_native(model->package, uir_cpu_variant_name(code->variant), object, size, NULL,
-                                     &code->said);
+    return uir_package_attach_native(model->package, code->variant, object, size, NULL, &code->said);
 }
 
 /* By the kernels and the build that emits them: another may make something else of the same iGraphs. */
@@ -63,17 +66,17 @@ static uir_status make_key(const uir_model *model, uir_cache_key *out_key) {
 }
 
 /* `folder` of sources, or NULL. Of the kernels, or of the sources that an earlier start has made of them. */
-static uir_status build_native(uir_model *model, const uir_cpu_build_options *options, const char *folder,
-                               uir_cpu_object *out_object) {
+static uir_status build_native(uir_model *model, const uir_target_build_options *options, const char *folder,
+                               uir_target_object *out_object) {
     uir_model_source *source = uir_model_get_source(model);
     const void *sources;
     size_t size;
     uir_cache_key native;
     if (uir_model_cached_get_sources(model, &sources, &size, &native)) {
-        uir_cpu_build_options own = *options;
-        own.compile.variant = source->code->variant;
+        const uir_target_build_input input = {
+            .variant = source->code->variant, .sources = sources, .sources_size = size};
         uir_status status =
-            uir_cpu_build_sources(&model->allocator, &own, sources, size, &source->code->said, out_object);
+            get_target(model)->build(&model->allocator, options, &input, &source->code->said, out_object);
         if (status == UIR_STATUS_BAD_FILE) uir_model_cached_remove_sources(model);
         return status;
     }
@@ -83,24 +86,24 @@ static uir_status build_native(uir_model *model, const uir_cpu_build_options *op
 }
 
 /* Compiled now, written to a folder or read from one; what may be edited is in no cache. */
-static uir_status get_from_source(uir_model *model, uir_cpu_build_options *options, bool *out_compiled) {
+static uir_status get_from_source(uir_model *model, uir_target_build_options *options, bool *out_compiled) {
     const uir_model_code *code = uir_model_get_source(model)->code;
-    uir_cpu_object object;
+    uir_target_object object;
     options->source_folder = code->dump_source;
     options->overwrite = code->overwrite_source;
     options->warnings = code->source != NULL; /* a person wrote it */
     UIR_TRY(build_native(model, options, code->source, &object));
     *out_compiled = true;
     uir_status status = attach(model, object.bytes, object.size);
-    uir_cpu_object_deinit(&object);
+    uir_target_object_deinit(&object);
     return status;
 }
 
 /* Compiled files are kept one by one until the whole is. */
-static uir_status compile_cached(uir_model *model, uir_cpu_build_options *options, uir_cache *cache,
+static uir_status compile_cached(uir_model *model, uir_target_build_options *options, uir_cache *cache,
                                  uir_cache_key key) {
     uir_model_code *code = uir_model_get_source(model)->code;
-    uir_cpu_object object;
+    uir_target_object object;
     uir_kept_files files;
     bool keeps = cache && uir_kept_files_init(&files, model, key) == UIR_STATUS_OK;
     if (keeps) options->keeper = &files.keeper;
@@ -112,7 +115,7 @@ static uir_status compile_cached(uir_model *model, uir_cpu_build_options *option
             uir_model_cached_link(model, key, &code->said);
         /* Whoever finds them no more finds the whole. */
         if (keeps && status == UIR_STATUS_OK) uir_kept_files_remove(&files);
-        uir_cpu_object_deinit(&object);
+        uir_target_object_deinit(&object);
     }
     if (keeps) uir_kept_files_deinit(&files);
     return status;
@@ -123,10 +126,8 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_cache_key key;
     uir_cache_entry entry;
-    uir_cpu_build_options options = {.jobs = uir_core_count(),
-                                     .compile = {.cancel = &code->cancel},
-                                     .progress = note_progress,
-                                     .progress_user = code};
+    uir_target_build_options options = {
+        .jobs = uir_core_count(), .cancel = &code->cancel, .progress = note_progress, .progress_user = code};
     *out_compiled = false;
     if (code->dump_source || code->source) return get_from_source(model, &options, out_compiled);
     uir_status known = make_key(model, &key);
@@ -143,8 +144,7 @@ static uir_status get_native(uir_model *model, bool *out_compiled) {
         if (status == UIR_STATUS_DEVICE_FAILED) return status; /* another object would fare no better */
     }
     if (!cache) { /* nobody could go on from the sources */
-        options.compile.variant = code->variant;
-        UIR_TRY(uir_cpu_check_compiler(&options.compile, &code->said));
+        UIR_TRY(get_target(model)->check_compiler(code->variant, &code->said));
     }
     *out_compiled = true;
     return compile_cached(model, &options, cache, key);
@@ -321,8 +321,8 @@ static uir_status open_package(uir_call *call, uir_model *model, uir_progress pr
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_device_row *row = uir_model_get_source(model)->compile.row;
     const uir_package_options options = {.pictures = uir_api_pictures(),
-                                         .drivers = row->drivers,
-                                         .driver_count = row->driver_count,
+                                         .formats = row->formats,
+                                         .format_count = uir_device_count_formats(row),
                                          .trusted = true,
                                          .checked = true,
                                          .custom = run_custom,
@@ -360,11 +360,10 @@ static bool is_cached(const uir_model *model) {
 
 /* Said once, when the model is loaded: nothing will be different later. */
 static uir_status warn_without_compiler(uir_call *call, uir_model *model) {
-    uir_model_code *code = uir_model_get_source(model)->code;
-    const uir_cpu_compile_options options = {.variant = code->variant};
+    const uir_model_code *code = uir_model_get_source(model)->code;
     uir_diagnostics said;
     uir_diagnostics_init(&said, &model->allocator);
-    uir_status found = uir_cpu_check_compiler(&options, &said), status = UIR_STATUS_OK;
+    uir_status found = get_target(model)->check_compiler(code->variant, &said), status = UIR_STATUS_OK;
     if (found != UIR_STATUS_OK && !is_cached(model)) {
         const uir_diagnostic *d = said.first;
         const char *why = d ? d->message : uir_status_text(found);
@@ -430,14 +429,14 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     uir_facts_warn_faults(&model->facts, &call->diagnostics);
     UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
     bool native = uir_compile_get_isa(compile) != NULL;
-    model->info.device = native ? "cpu" : "vm";
+    model->info.device = compile->row->name;
     model->info.kernel_count = compile->lowering.kernels.count;
     if (uir_model_wants_source(options) && (!native || !model->info.kernel_count))
         return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                               "load a model that has kernels, on the device cpu",
                               "no kernel sources: the model has no native code here");
     if (native && model->info.kernel_count) {
-        code->variant = compile->cpu.variant;
+        code->variant = compile->machine.variant;
         UIR_TRY(compile_kernels(call, model, waits, uir_progress_part(progress, packaged, 1)));
     }
     model->info.compile_ms += uir_api_now_ms() - start;

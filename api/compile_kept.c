@@ -7,7 +7,7 @@ static bool find(void *user, uint32_t file, const void *material, size_t size, c
     uir_kept_files *f = user;
     f->material.length = f->identity;
     uir_text_append(&f->material, material, size);
-    if (file >= UIR_CPU_FILES_MAX || uir_text_status(&f->material) != UIR_STATUS_OK) return false;
+    if (file >= UIR_TARGET_FILES_MAX || uir_text_status(&f->material) != UIR_STATUS_OK) return false;
     f->keys[file] = uir_cache_make_key(f->material.data, f->material.length);
     f->asked[file] = true;
     uir_cache_entry_release(&f->entry);
@@ -20,11 +20,12 @@ static bool find(void *user, uint32_t file, const void *material, size_t size, c
 /* What goes wrong is told once, when the whole is stored. */
 static void keep(void *user, uint32_t file, const void *bytes, size_t size) {
     uir_kept_files *f = user;
-    if (file < UIR_CPU_FILES_MAX && f->asked[file]) (void)!uir_cache_store(f->cache, f->keys[file], bytes, size, NULL);
+    if (file < UIR_TARGET_FILES_MAX && f->asked[file])
+        (void)!uir_cache_store(f->cache, f->keys[file], bytes, size, NULL);
 }
 
 static void remove_files(uir_kept_files *files) {
-    for (uint32_t i = 0; i < UIR_CPU_FILES_MAX; i++)
+    for (uint32_t i = 0; i < UIR_TARGET_FILES_MAX; i++)
         if (files->asked[i]) (void)!uir_cache_remove(files->cache, files->keys[i], NULL);
 }
 

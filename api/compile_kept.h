@@ -13,9 +13,9 @@ typedef struct uir_kept_files {
     uir_text material;     /* identity of the build, then that of a file */
     size_t identity;       /* bytes of it */
     uir_cache_entry entry; /* the last one handed out */
-    uir_cpu_keeper keeper;
-    uir_cache_key keys[UIR_CPU_FILES_MAX];
-    bool asked[UIR_CPU_FILES_MAX];
+    uir_target_keeper keeper;
+    uir_cache_key keys[UIR_TARGET_FILES_MAX];
+    bool asked[UIR_TARGET_FILES_MAX];
     uir_diagnostics *diagnostics;
 } uir_kept_files;
 

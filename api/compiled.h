@@ -29,7 +29,7 @@ typedef struct uir_model_code {
     uir_text bytes;   /* of the package, if not in a cache */
     uir_cache *cache; /* NULL: none */
     uir_model_cached cached;
-    uir_cpu_variant variant; /* of the native code */
+    const char *variant; /* of the native code */
     pthread_t thread;
     bool wanted;           /* to be compiled in the background, from the end of the load */
     pthread_mutex_t mutex; /* guards the members below */

@@ -25,7 +25,7 @@ typedef struct packing {
     uint32_t device_count;
     uir_compile compile;
     uir_compile_native natives[MAX_DEVICES];
-    uir_cpu_object objects[MAX_DEVICES];
+    uir_target_object objects[MAX_DEVICES];
     uint32_t native_count;
     uint64_t size; /* of the package */
 } packing;
@@ -62,11 +62,12 @@ static uir_status list_natives(packing *k, const char **out_isas, uint32_t *out_
     *out_count = 0;
     for (uint32_t i = 0; i < k->device_count && !k->options->no_native; i++) {
         const char *variant;
-        uir_cpu_device cpu;
+        uir_target_machine machine;
         bool known = false;
-        if (!uir_device_find(k->devices[i], &variant)->native) continue;
-        UIR_TRY(uir_cpu_describe(variant, &k->call->diagnostics, &cpu));
-        const char *isa = uir_cpu_variant_name(cpu.variant);
+        const uir_device_row *row = uir_device_find(k->devices[i], &variant);
+        if (!uir_device_is_native(row)) continue;
+        UIR_TRY(uir_target_of(row)->describe(variant, &k->call->diagnostics, &machine));
+        const char *isa = machine.variant;
         for (uint32_t n = 0; n < *out_count; n++) known |= !strcmp(out_isas[n], isa);
         if (!known) out_isas[(*out_count)++] = isa;
     }
@@ -189,8 +190,8 @@ static uir_status compile_natives(packing *k) {
     compile_step step = {.packing = k};
     UIR_TRY(list_natives(k, isas, &step.count));
     for (uint32_t i = 0; i < step.count; i++) {
-        uir_cpu_build_options options = {.jobs = uir_core_count(), .progress = show_compile, .progress_user = &step};
-        options.compile.cancel = k->options->cancel;
+        const uir_target_build_options options = {
+            .jobs = uir_core_count(), .progress = show_compile, .progress_user = &step, .cancel = k->options->cancel};
         step.index = i;
         if (show_compile(&step, 0, 1)) return UIR_STATUS_CANCELLED;
         const uir_compile_build build = {.options = &options, .isa = isas[i], .object = &k->objects[i]};
@@ -303,7 +304,7 @@ uir_status uir_package_write_file(uir_context *context, const char *model_path, 
     if (status == UIR_STATUS_OK) status = uir_budget_begin(&k.budget, "writing the package", taken.cancel, NULL);
     if (status == UIR_STATUS_OK) status = pack(&k, model_path, package_path, out_info);
     status = uir_budget_end(&k.budget, status, &call.diagnostics);
-    for (uint32_t i = 0; i < k.native_count; i++) uir_cpu_object_deinit(&k.objects[i]);
+    for (uint32_t i = 0; i < k.native_count; i++) uir_target_object_deinit(&k.objects[i]);
     if (k.compile.primitives) k.compile.primitives->diagnostics = NULL;
     uir_compile_deinit(&k.compile);
     uir_budget_deinit(&k.budget);

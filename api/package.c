@@ -85,6 +85,12 @@ uir_status uir_api_take_package_ports(uir_model *model) {
     return UIR_STATUS_OK;
 }
 
+/* The device whose code runs: `row`, or the one whose format it falls back on. */
+static const char *get_engine(const uir_device_row *row, const uir_package *package) {
+    const uir_kernel_format *last = row->formats[uir_device_count_formats(row) - 1];
+    return uir_device_is_native(row) && uir_package_is_native(package) ? row->name : last->name;
+}
+
 static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                             const uir_package_open_options *options) {
     uir_diagnostics *diagnostics = &call->diagnostics;
@@ -97,8 +103,8 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
     uir_package_options package = {.pictures = uir_api_pictures(),
-                                   .drivers = row->drivers,
-                                   .driver_count = row->driver_count,
+                                   .formats = row->formats,
+                                   .format_count = uir_device_count_formats(row),
                                    .trusted = options->trusted,
                                    .copy = options->no_map};
     uir_trust trust = {options->trust, options->trust_count, path, options->cancel};
@@ -110,7 +116,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     model->is_file = true;
     model->is_vouched = package.vouch != NULL;
     const char *why = uir_package_explain_not_native(model->package);
-    model->vm_why = !row->native                                            ? "the requested device is the VM"
+    model->vm_why = !uir_device_is_native(row)                              ? "the requested device is the VM"
                     : !uir_package_get_facts(model->package).native_objects ? "the package holds no native code"
                     : !package.trusted && !package.vouch ? "the package is not trusted, so its native code is not used"
                     : *why                               ? why
@@ -120,7 +126,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                                    .opset = model->facts.opset,
                                    .onnx_node_count = (uint32_t)model->facts.node_count,
                                    .primitive_count = (uint32_t)model->facts.primitive_count,
-                                   .device = row->native && uir_package_is_native(model->package) ? "cpu" : "vm",
+                                   .device = get_engine(row, model->package),
                                    .why = "",
                                    .kernel_count = uir_package_get_facts(model->package).kernels,
                                    .load_ms = uir_api_now_ms() - start};

@@ -1,6 +1,6 @@
 /* Sessions: inputs bound, a run, outputs and statistics. */
 #include "api/internal.h"
-#include "backends/cpu/driver/limits.h"
+#include "backends/devices/devices.h"
 
 #include <string.h>
 #include <time.h>
@@ -637,14 +637,15 @@ uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
 
 uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_roofline) {
     uir_call call;
-    uir_cpu_limits measured = {0};
     uir_roofline roofline = {0};
     uir_call_begin(&call, session->model->context);
     uir_status status = UIR_STRUCT_GIVE(&call.diagnostics, uir_roofline, &roofline, out_roofline);
-    if (status == UIR_STATUS_OK) status = uir_cpu_measure_limits(&session->allocator, session->threads, &measured);
-    roofline = (uir_roofline){.threads = session->threads,
-                              .flops_per_second = measured.flops_per_second,
-                              .bytes_per_second = measured.bytes_per_second};
+    roofline.threads = session->threads;
+    if (status == UIR_STATUS_OK)
+        status = uir_device_find(NULL, NULL)
+                     ->formats[0]
+                     ->measure_limits(&session->allocator, session->threads, &roofline.flops_per_second,
+                                      &roofline.bytes_per_second);
     if (status == UIR_STATUS_OK) status = UIR_STRUCT_GIVE(&call.diagnostics, uir_roofline, &roofline, out_roofline);
     return uir_call_end(&call, status, "measuring the machine");
 }

@@ -347,7 +347,7 @@ uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, ui
     uir_compile_call first = {.diagnostics = diagnostics, .progress = part_of(&c, READ)},
                      second = {.diagnostics = diagnostics, .progress = part_of(&c, READ_AGAIN)};
     const uir_device_row *row = uir_device_find(options->device, NULL);
-    c.native = row && row->native;
+    c.native = row && uir_device_is_native(row);
     uir_arena_init(&c.arena, allocator);
     uir_compile_init(&plain, source, &device, allocator, &c.arena);
     uir_compile_init(&cleaned, source, &device, allocator, &c.arena);

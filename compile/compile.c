@@ -68,7 +68,7 @@ void uir_compile_drop_onnx(uir_compile *c) {
 }
 
 void uir_compile_deinit(uir_compile *c) {
-    if (c->names.symbols) uir_cpu_object_deinit(&c->names);
+    if (c->names.symbols) uir_target_object_deinit(&c->names);
     if (c->igraphs) uir_release(&c->allocator, (void *)c->igraphs, ((size_t)c->igraph_count + 1) * sizeof *c->igraphs);
     uir_lowering_deinit(&c->lowering);
     /* A file's constants lie in what the primitives own; a text's own theirs. */
@@ -85,8 +85,9 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
         if (!c->row)
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "no packages are made for the device '%s'",
                              c->options.device);
-        UIR_TRY(uir_cpu_describe(variant, diagnostics, &c->cpu));
-        device = &c->cpu.device;
+        c->target = uir_target_of(c->row);
+        UIR_TRY(c->target->describe(variant, diagnostics, &c->machine));
+        device = &c->machine.device;
     }
     uir_lowering_init(&c->lowering, c->primitives, device, &c->allocator);
     c->lowering.isolates_faults = c->options.isolates_faults;

@@ -5,10 +5,9 @@
 #ifndef UIR_COMPILE_COMPILE_H
 #define UIR_COMPILE_COMPILE_H
 
-#include "backends/cpu/target/build.h"
-#include "backends/devices/devices.h"
 #include "compile/lower.h"
 #include "compile/records.h"
+#include "compile/targets.h"
 #include "frontend/frontend.h"
 #include "package/package.h"
 #include "passes/layouts.h"
@@ -50,11 +49,11 @@ typedef struct uir_compile_options {
 
 /* Argument of PACKAGE. */
 typedef struct uir_compile_native {
-    const char *isa;              /* a variant of the CPU */
-    const uir_cpu_object *object; /* NULL: the code is attached later; the package is prepared for it */
+    const char *isa;                 /* a variant of the device */
+    const uir_target_object *object; /* NULL: the code is attached later; the package is prepared for it */
 } uir_compile_native;
 typedef struct uir_compile_contents {
-    const uir_compile_native *natives; /* one per variant of the CPU */
+    const uir_compile_native *natives; /* one per variant of the device */
     uint32_t native_count;
     bool custom; /* nodes without a kernel are left to the opener of the package; else each is an error */
     const char *const *metadata;  /* key, value, key, value ... */
@@ -64,10 +63,10 @@ typedef struct uir_compile_contents {
 
 /* Argument of NATIVE. May run on another thread. */
 typedef struct uir_compile_build {
-    const uir_cpu_build_options *options;
-    const char *isa;    /* a variant of the CPU, perhaps not the one that kernels were scheduled for; NULL: that one */
-    const char *folder; /* sources that options->source_folder wrote, perhaps edited since; NULL: none */
-    uir_cpu_object *object; /* the result; the caller's to deinitialise */
+    const uir_target_build_options *options;
+    const char *isa; /* a variant of the device, perhaps not the one that kernels were scheduled for; NULL: that one */
+    const char *folder;        /* sources that options->source_folder wrote, perhaps edited since; NULL: none */
+    uir_target_object *object; /* the result; the caller's to deinitialise */
 } uir_compile_build;
 
 /* A schedule for one kernel, instead of its tactic's. */
@@ -108,12 +107,13 @@ typedef struct uir_compile {
     double load_ms, compile_ms;     /* ONNX; PRIMITIVES to CLEANED */
     uir_layout_counts layouts;      /* from FUSION on */
     uir_precision_counts precision; /* from PRECISION on */
-    const uir_device_row *row;      /* set by the first stage after CLEANED, as are the next two */
-    uir_cpu_device cpu;
+    const uir_device_row *row;      /* set by the first stage after CLEANED, as are the next three */
+    const uir_target *target;
+    uir_target_machine machine;
     uir_lowering lowering;
     const uir_igraph **igraphs; /* after RUNS: all variants of all kernels */
     uint32_t igraph_count;
-    uir_cpu_object names; /* their symbols in native code */
+    uir_target_object names; /* their symbols in native code */
 } uir_compile;
 
 /* Starts from a model's file. `arena` holds the texts of the info. `options` may be NULL. */

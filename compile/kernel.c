@@ -1,11 +1,8 @@
-/* The table of what runs kernels. */
 #include "compile/kernel.h"
 
-#include "backends/cpu/target/cpu.h"
 #include "backends/descriptions/descriptions.h"
-#include "backends/null/target/null.h"
-#include "backends/vm/encode/encode.h"
-#include "backends/vm/vm.h"
+#include "base/target_name.h"
+#include "compile/targets.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,27 +11,27 @@
 struct uir_compile_devices {
     uir_allocator allocator;
     uir_arena arena;
-    uir_cpu_device cpu;
+    uir_target_machine here;
     uir_device_vector devices;
     uir_device_list list;
 };
 
-static uir_status read_devices(uir_compile_devices *d, const char *cpu_variant, uir_diagnostics *diagnostics) {
-    UIR_TRY(uir_cpu_describe(cpu_variant, diagnostics, &d->cpu));
-    UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->cpu.device));
+static uir_status read_devices(uir_compile_devices *d, const char *variant, uir_diagnostics *diagnostics) {
+    UIR_TRY(uir_target_of(uir_device_find(NULL, NULL))->describe(variant, diagnostics, &d->here));
+    UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->here.device));
     UIR_TRY(uir_descriptions_read(&d->arena, diagnostics, &d->devices));
     d->list = (uir_device_list){d->devices.data, d->devices.count};
     return UIR_STATUS_OK;
 }
 
-uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
-                                      uir_diagnostics *diagnostics, uir_compile_devices **out_devices) {
+uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *variant, uir_diagnostics *diagnostics,
+                                      uir_compile_devices **out_devices) {
     uir_compile_devices *d;
     *out_devices = NULL;
     UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));
     d->allocator = *allocator;
     uir_arena_init(&d->arena, allocator);
-    uir_status status = read_devices(d, cpu_variant, diagnostics);
+    uir_status status = read_devices(d, variant, diagnostics);
     if (status != UIR_STATUS_OK) {
         uir_compile_devices_destroy(d);
         return status;
@@ -66,14 +63,15 @@ uir_status uir_compile_devices_add(uir_compile_devices *d, const char *text, siz
 
 uir_status uir_compile_devices_find(const uir_compile_devices *d, const char *name, uir_diagnostics *diagnostics,
                                     const uir_device **out_device) {
-    size_t length = strcspn(name, ":"), used = 0;
-    const char *chip = name[length] ? name + length + 1 : NULL;
+    const uir_target_name wanted = uir_target_name_split(name);
+    size_t used = 0;
     char known[512] = "";
     for (uint32_t i = 0; i < d->devices.count; i++) {
         const uir_device *device = d->devices.data[i];
-        bool named = strlen(device->name) == length && !memcmp(device->name, name, length);
         *out_device = device;
-        if (named && (!chip || !i || !strcmp(device->chip, chip))) return UIR_STATUS_OK;
+        if (uir_target_name_is(wanted, device->name) &&
+            (!wanted.variant || !i || !strcmp(device->chip, wanted.variant)))
+            return UIR_STATUS_OK;
         if (used < sizeof known)
             used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s%s%s" : "%s%s%s", device->name,
                                      i ? ":" : "", i ? device->chip : "[:VARIANT]");
@@ -95,30 +93,16 @@ const uir_device_list *uir_compile_devices_get(const uir_compile_devices *d) {
 }
 
 /* ---- emitters ---- */
-/* Every source is a file by itself, of one kernel. */
-static uir_status cpu_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
-    (void)index;
-    return uir_cpu_emit(&igraph, 1, text, diagnostics);
-}
-
-static const struct emitter_row {
-    const char *device; /* whose kernels it is for where none is named */
-    uir_status (*emit)(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
-} emitters[] = {
-    {"cpu", cpu_emit},
-    {"null", uir_null_emit},
-};
-enum { EMITTER_COUNT = sizeof emitters / sizeof emitters[0] };
-
 const char *uir_compile_emitter_name(size_t index) {
-    return index < EMITTER_COUNT ? emitters[index].device : NULL;
+    const uir_target *target = uir_target_get(index);
+    return target ? target->name : NULL;
 }
 
 uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter, uint32_t index, uir_text *text,
                                    uir_diagnostics *diagnostics) {
     const char *name = emitter ? emitter : igraph->device->name;
-    for (size_t i = 0; i < EMITTER_COUNT; i++)
-        if (!strcmp(emitters[i].device, name)) return emitters[i].emit(igraph, index, text, diagnostics);
+    const uir_target *target = uir_target_find(name);
+    if (target) return target->emit(igraph, index, text, diagnostics);
     if (emitter) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown emitter '%s'", emitter);
     return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                      "no emitter for the device '%s'; see docs/porting.md to write one, or use the emitter 'null', "
@@ -129,159 +113,75 @@ uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter
 /* ---- runners ---- */
 struct uir_kernel_runner {
     uir_allocator allocator;
-    const struct runner_row *row;
-    const uir_igraph *igraph;
-    uir_vm_kernel *vm;
-    uir_cpu_module *cpu;
-    const volatile bool *cancel;
-    char variant[32]; /* after the colon; "" for none */
+    const uir_target_engine *engine;
+    void *state; /* the engine's own; NULL: not open */
 };
-
-typedef struct runner_row {
-    const char *name;
-    const char *device; /* whose kernels it runs; NULL: any device's */
-    uir_status (*open)(uir_kernel_runner *runner, uir_diagnostics *diagnostics);
-    uir_status (*run)(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
-                      uint32_t threads, uir_diagnostics *diagnostics);
-    const char *(*variant)(size_t index); /* names after the colon; NULL past the end */
-} runner_row;
-
-static uir_status interpreter_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
-    (void)runner, (void)diagnostics;
-    return UIR_STATUS_OK;
-}
-
-static uir_status interpreter_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
-                                  uint32_t threads, uir_diagnostics *diagnostics) {
-    (void)sizes, (void)threads;
-    return uir_igraph_interpret(runner->igraph, arguments, runner->cancel, diagnostics);
-}
-
-static uir_status vm_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
-    uir_text bytes;
-    uir_text_init(&bytes, &runner->allocator);
-    uir_status status = uir_vm_encode(runner->igraph, diagnostics, &bytes);
-    if (status == UIR_STATUS_OK)
-        status = uir_vm_load(&runner->allocator, bytes.data, bytes.length, diagnostics, &runner->vm);
-    uir_text_deinit(&bytes);
-    return status;
-}
-
-static uir_status vm_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
-                         uint32_t threads, uir_diagnostics *diagnostics) {
-    uir_vm_options options = {.isa = runner->variant[0] ? runner->variant : NULL, .cancel = runner->cancel};
-    (void)threads;
-    return uir_vm_run(runner->vm, arguments, sizes, &options, diagnostics);
-}
-
-static const char *vm_variant(size_t index) {
-    const char *name;
-    return uir_vm_isa(index, &name) ? name : NULL;
-}
-
-static uir_status cpu_open(uir_kernel_runner *runner, uir_diagnostics *diagnostics) {
-    uir_cpu_device device;
-    uir_text source;
-    UIR_TRY(uir_cpu_describe(runner->variant[0] ? runner->variant : NULL, diagnostics, &device));
-    if (!device.runs_here)
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
-                         uir_cpu_variant_name(device.variant));
-    uir_text_init(&source, &runner->allocator);
-    uir_status status = cpu_emit(runner->igraph, 0, &source, diagnostics);
-    uir_cpu_compile_options options = {.variant = device.variant, .cancel = runner->cancel};
-    if (status == UIR_STATUS_OK)
-        status = uir_cpu_compile(&runner->allocator, &options, source.data, source.length, diagnostics, &runner->cpu);
-    uir_text_deinit(&source);
-    return status;
-}
-
-static uir_status cpu_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
-                          uint32_t threads, uir_diagnostics *diagnostics) {
-    (void)sizes;
-    return uir_cpu_run(runner->cpu, runner->igraph, 0, arguments, threads, diagnostics);
-}
-
-static const char *cpu_variant(size_t index) {
-    for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
-        if (uir_cpu_variant_runs_here((uir_cpu_variant)v) && index-- == 0)
-            return uir_cpu_variant_name((uir_cpu_variant)v);
-    }
-    return NULL;
-}
-
-static const char *no_variant(size_t index) {
-    (void)index;
-    return NULL;
-}
-
-static const runner_row rows[] = {
-    {"interpreter", NULL, interpreter_open, interpreter_run, no_variant},
-    {"vm", NULL, vm_open, vm_run, vm_variant},
-    {"cpu", "cpu", cpu_open, cpu_run, cpu_variant},
-};
-enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
 const char *uir_kernel_runner_name(size_t index) {
-    return index < ROW_COUNT ? rows[index].name : NULL;
+    const uir_target_engine *engine = uir_engine_get(index);
+    return engine ? engine->name : NULL;
 }
 
 const char *uir_kernel_runner_variant(size_t index, size_t variant) {
-    return index < ROW_COUNT ? rows[index].variant(variant) : NULL;
+    const uir_target_engine *engine = uir_engine_get(index);
+    return engine ? engine->get_variant(variant) : NULL;
 }
 
-static const runner_row *find_row(const char *name, size_t length) {
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (strlen(rows[i].name) == length && !memcmp(rows[i].name, name, length)) return &rows[i];
-    }
+static const uir_target_engine *find_engine(uir_target_name name) {
+    const uir_target_engine *engine;
+    for (size_t i = 0; (engine = uir_engine_get(i)) != NULL; i++)
+        if (uir_target_name_is(name, engine->name)) return engine;
     return NULL;
 }
 
-static uir_status check_variant(const runner_row *row, const char *variant, uir_diagnostics *diagnostics) {
+static uir_status check_variant(const uir_target_engine *engine, const char *variant, uir_diagnostics *diagnostics) {
     char have[160] = "";
-    for (size_t i = 0; row->variant(i); i++) {
+    for (size_t i = 0; engine->get_variant(i); i++) {
         size_t used = strlen(have);
-        if (!strcmp(row->variant(i), variant)) return UIR_STATUS_OK;
-        snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", row->variant(i));
+        if (!strcmp(engine->get_variant(i), variant)) return UIR_STATUS_OK;
+        snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", engine->get_variant(i));
     }
     if (!have[0])
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "'%s' has no variants: leave out ':%s'",
-                         row->name, variant);
+                         engine->name, variant);
     return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                     "'%s' has no variant '%s' on this machine; it has %s", row->name, variant, have);
+                     "'%s' has no variant '%s' on this machine; it has %s", engine->name, variant, have);
+}
+
+static uir_status find_runner(const char *text, uir_diagnostics *diagnostics, const uir_target_engine **out_engine) {
+    const uir_target_name name = uir_target_name_split(text);
+    char have[160] = "";
+    *out_engine = find_engine(name);
+    if (*out_engine) return name.variant ? check_variant(*out_engine, name.variant, diagnostics) : UIR_STATUS_OK;
+    for (size_t i = 0; uir_engine_get(i); i++)
+        snprintf(have + strlen(have), sizeof have - strlen(have), "%s%s", i ? ", " : "", uir_engine_get(i)->name);
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown runner of kernels '%s'; use one of %s",
+                     text, have);
 }
 
 uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics) {
-    const char *colon = strchr(name, ':');
-    const runner_row *row = find_row(name, colon ? (size_t)(colon - name) : strlen(name));
-    if (row) return colon ? check_variant(row, colon + 1, diagnostics) : UIR_STATUS_OK;
-    char have[160] = "";
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        snprintf(have + strlen(have), sizeof have - strlen(have), "%s%s", i ? ", " : "", rows[i].name);
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown runner of kernels '%s'; use one of %s",
-                     name, have);
+    const uir_target_engine *engine;
+    return find_runner(name, diagnostics, &engine);
 }
 
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
                                     const volatile bool *cancel, uir_diagnostics *diagnostics,
                                     uir_kernel_runner **out_runner) {
-    const char *colon = strchr(name, ':');
-    const runner_row *row = find_row(name, colon ? (size_t)(colon - name) : strlen(name));
+    const uir_target_engine *engine;
     uir_kernel_runner *runner;
     *out_runner = NULL;
-    UIR_TRY(uir_kernel_runner_check(name, diagnostics));
-    if (row->device && strcmp(row->device, igraph->device->name)) {
+    UIR_TRY(find_runner(name, diagnostics, &engine));
+    if (engine->machine && strcmp(engine->machine, igraph->device->name)) {
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "kernel @%s is for '%s': '%s' cannot run it, the interpreter can", igraph->name,
                          igraph->device->name, name);
     }
     UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
-    runner->allocator = *allocator;
-    runner->row = row;
-    runner->igraph = igraph;
-    runner->cancel = cancel;
-    snprintf(runner->variant, sizeof runner->variant, "%s", colon ? colon + 1 : "");
-    uir_status status = row->open(runner, diagnostics);
+    *runner = (uir_kernel_runner){.allocator = *allocator, .engine = engine};
+    uir_status status =
+        engine->open(allocator, igraph, uir_target_name_split(name).variant, cancel, diagnostics, &runner->state);
     if (status != UIR_STATUS_OK) {
+        runner->state = NULL;
         uir_kernel_runner_destroy(runner);
         return status;
     }
@@ -292,12 +192,11 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
 void uir_kernel_runner_destroy(uir_kernel_runner *runner) {
     if (!runner) return;
     uir_allocator allocator = runner->allocator;
-    uir_vm_destroy(runner->vm);
-    uir_cpu_module_destroy(runner->cpu);
+    if (runner->state) runner->engine->close(runner->state);
     uir_release(&allocator, runner, sizeof *runner);
 }
 
 uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                                  uint32_t threads, uir_diagnostics *diagnostics) {
-    return runner->row->run(runner, arguments, sizes, threads, diagnostics);
+    return runner->engine->run(runner->state, arguments, sizes, threads, diagnostics);
 }

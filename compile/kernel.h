@@ -9,9 +9,9 @@
 
 /* The device descriptions that kernel texts may name after `on`. */
 typedef struct uir_compile_devices uir_compile_devices;
-/* `cpu_variant`: the variant of the CPU that "cpu" describes; NULL: the best of this machine. */
-uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *cpu_variant,
-                                      uir_diagnostics *diagnostics, uir_compile_devices **out_devices);
+/* `variant`: the variant of this processor that the first description is of; NULL: the best of this machine. */
+uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *variant, uir_diagnostics *diagnostics,
+                                      uir_compile_devices **out_devices);
 /* Adds the devices of a text, replacing those of the same name except the CPU of this machine. `*out_first` is the
  * first one added. Errors in the text are reported with their line. */
 uir_status uir_compile_devices_add(uir_compile_devices *devices, const char *text, size_t length, const char *file,

@@ -23,13 +23,13 @@ static void describe_overrides(const uir_onnx_overrides *overrides, uir_text *te
 uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
     const char *variant;
     const uir_device_row *row = uir_device_find(c->options.device, &variant);
-    uir_cpu_device cpu;
+    uir_target_machine machine;
     if (!row) return UIR_STATUS_NOT_FOUND;
-    UIR_TRY(uir_cpu_describe(variant, NULL, &cpu)); /* the model's own loading says it */
-    uir_text_append_format(text, "package %d, %s %s, %u cores, caches", UIR_PACKAGE_VERSION, row->name,
-                           uir_cpu_variant_name(cpu.variant), cpu.device.group_count);
-    for (size_t i = 0; i < sizeof cpu.device.cache_bytes / sizeof *cpu.device.cache_bytes; i++)
-        uir_text_append_format(text, " %llu", (unsigned long long)cpu.device.cache_bytes[i]);
+    UIR_TRY(uir_target_of(row)->describe(variant, NULL, &machine)); /* the model's own loading says it */
+    uir_text_append_format(text, "package %d, %s %s, %u cores, caches", UIR_PACKAGE_VERSION, row->name, machine.variant,
+                           machine.device.group_count);
+    for (size_t i = 0; i < sizeof machine.device.cache_bytes / sizeof *machine.device.cache_bytes; i++)
+        uir_text_append_format(text, " %llu", (unsigned long long)machine.device.cache_bytes[i]);
     uir_text_append_string(text, c->options.within_nodes ? "\nno fusion\n" : "\n");
     if (c->options.exact) uir_text_append_string(text, "exact\n");
     if (c->options.strict) uir_text_append_string(text, "strict\n");
@@ -44,7 +44,7 @@ uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
 /* Its instruction set and the kernels' texts: compilers agree on every bit, so none is named. */
 uir_status uir_key_of_native(const uir_compile *c, uir_text *text) {
     UIR_TRY(uir_identity_build(text));
-    uir_text_append_format(text, "%s\n", uir_cpu_variant_name(c->cpu.variant));
+    uir_text_append_format(text, "%s\n", c->machine.variant);
     for (uint32_t i = 0; i < c->igraph_count; i++) uir_igraph_print(c->igraphs[i], text);
     return uir_text_status(text);
 }

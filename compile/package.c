@@ -11,33 +11,28 @@ uir_status uir_compile_list_igraphs(uir_compile *c) {
         const uir_igraph_list *list = &c->lowering.kernels.data[k].lowered.igraphs;
         for (uint32_t v = 0; v < list->count; v++) c->igraphs[at++] = list->igraphs[v];
     }
-    if (!c->row || !c->row->native) return UIR_STATUS_OK;
-    return uir_cpu_build_symbols(&c->allocator, c->igraphs, c->igraph_count, &c->names);
+    if (!c->row || !uir_device_is_native(c->row)) return UIR_STATUS_OK;
+    return c->target->name_symbols(&c->allocator, c->igraphs, c->igraph_count, &c->names);
 }
 
 const char *uir_compile_get_isa(const uir_compile *c) {
-    return c->row && c->row->native ? uir_cpu_variant_name(c->cpu.variant) : NULL;
+    return c->row && uir_device_is_native(c->row) ? c->machine.variant : NULL;
 }
 
 uir_status uir_compile_build_native(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
     (void)stage;
     const uir_compile_build *build = call->build;
-    uir_cpu_build_options options = *build->options;
-    options.compile.variant = c->cpu.variant;
-    if (build->isa) {
-        uir_cpu_device device;
-        UIR_TRY(uir_cpu_describe(build->isa, call->diagnostics, &device));
-        options.compile.variant = device.variant;
-    }
-    return build->folder
-               ? uir_cpu_build_folder(&c->allocator, &options, build->folder, c->igraphs, c->igraph_count,
-                                      call->diagnostics, build->object)
-               : uir_cpu_build(&c->allocator, &options, c->igraphs, c->igraph_count, call->diagnostics, build->object);
+    const uir_target_build_input input = {.variant = build->isa ? build->isa : c->machine.variant,
+                                          .igraphs = c->igraphs,
+                                          .count = c->igraph_count,
+                                          .folder = build->folder};
+    return c->target->build(&c->allocator, build->options, &input, call->diagnostics, build->object);
 }
 
 static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_compile_contents *contents,
                         uir_diagnostics *diagnostics) {
-    uint32_t kernel_count = c->lowering.kernels.count, native_count = c->row->native ? contents->native_count : 0;
+    uint32_t kernel_count = c->lowering.kernels.count,
+             native_count = uir_device_is_native(c->row) ? contents->native_count : 0;
     uir_plan_source *sources;
     uir_plan_object *objects;
     const char **symbols, **reasons;
@@ -52,7 +47,7 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
     }
     for (uint32_t i = 0; i < c->igraph_count && native_count; i++) {
         symbols[i] = c->names.symbols[i];
-        scratch_bytes[i] = uir_cpu_scratch_bytes(c->igraphs[i]);
+        scratch_bytes[i] = c->target->scratch_bytes(c->igraphs[i]);
         if (!scratch_bytes[i].id)
             return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
     }
@@ -70,6 +65,7 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
     uir_plan_options options = {.objects = objects,
                                 .object_count = native_count,
                                 .scratch = scratch_bytes,
+                                .encode = c->target->encode,
                                 .custom = contents->custom,
                                 .reasons = reasons,
                                 .reason_count = lowering->module->nodes.count,

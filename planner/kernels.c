@@ -2,7 +2,6 @@
  */
 #include "planner/internal.h"
 
-#include "backends/vm/encode/encode.h"
 #include "ir/kernel/igraph_slack.h"
 
 #include <string.h>
@@ -170,7 +169,7 @@ static uir_status add_phases(planner *p, uir_pl_scope *scope, const uir_igraph *
 
 /* `index`: among all variants of all sources. A variant whose scratch has no expression is left to the bytecode. */
 static uir_status add_native(planner *p, uir_pl_scope *scope, uint32_t index, uir_plan_variant *v) {
-    uint32_t count = p->options ? p->options->object_count : 0, *names;
+    uint32_t count = p->options->object_count, *names;
     v->scratch = UIR_PLAN_NONE;
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *names));
     if (count) UIR_TRY(uir_pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
@@ -183,7 +182,7 @@ static uir_status add_native(planner *p, uir_pl_scope *scope, uint32_t index, ui
 }
 
 static bool has_native(const planner *p, uint32_t index) {
-    for (uint32_t i = 0; p->options && i < p->options->object_count; i++) {
+    for (uint32_t i = 0; i < p->options->object_count; i++) {
         if (p->options->scratch[index].id && p->options->objects[i].symbols && p->options->objects[i].symbols[index])
             return true;
     }
@@ -193,7 +192,7 @@ static bool has_native(const planner *p, uint32_t index) {
 static uir_status add_code(planner *p, const uir_igraph *g, uint32_t index, uir_plan_variant *v) {
     uir_text_append_until(&p->code, 0, 8, 0);
     v->code_offset = p->code.length;
-    uir_status status = uir_vm_encode(g, has_native(p, index) ? NULL : p->diagnostics, &p->code);
+    uir_status status = p->options->encode(g, has_native(p, index) ? NULL : p->diagnostics, &p->code);
     v->code_size = p->code.length - v->code_offset;
     return status == UIR_STATUS_UNSUPPORTED && has_native(p, index) ? UIR_STATUS_OK : status;
 }
@@ -230,7 +229,7 @@ uir_status uir_pl_add_kernels(planner *p) {
         }
         UIR_TRY(uir_vector_push(&p->arena, &p->kernels, k));
     }
-    for (uint32_t i = 0, section = 0; p->options && i < p->options->object_count; i++) {
+    for (uint32_t i = 0, section = 0; i < p->options->object_count; i++) {
         const uir_plan_object *o = &p->options->objects[i];
         uir_plan_native n = {0, o->bytes ? section++ : UIR_PLAN_NONE};
         UIR_TRY(uir_pl_add_text(p, o->isa, strlen(o->isa), &n.isa));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static uir_status add_metadata(planner *p) {
-    for (uint32_t i = 0; p->options && i < p->options->metadata_count; i++) {
+    for (uint32_t i = 0; i < p->options->metadata_count; i++) {
         const char *key = p->options->metadata[2 * i], *value = p->options->metadata[2 * i + 1];
         uir_plan_metadata m;
         UIR_TRY(uir_pl_add_text(p, key, strlen(key), &m.key));

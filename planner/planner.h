@@ -34,6 +34,8 @@ typedef struct uir_plan_options {
     uint32_t object_count;
     /* With objects: bytes of scratch that a thread needs, per variant, an expression over the variant's symbols. */
     const uir_dim *scratch;
+    /* Appends a kernel's bytecode. UNSUPPORTED is an error only for a kernel that no object has. */
+    uir_status (*encode)(const uir_igraph *igraph, uir_diagnostics *diagnostics, uir_text *bytes);
     bool custom;                /* leaves nodes without a kernel or host operator to the package's opener */
     const char *const *reasons; /* by node: why no kernel computes it, or NULL */
     uint32_t reason_count;
@@ -54,7 +56,7 @@ typedef enum uir_plan_maker {
 uir_plan_maker uir_plan_find_maker(const uir_module *module, const uir_node_info *node);
 
 /* Writes the package's bytes, weights first, each constant as soon as it is packed: memory holds at most one packed
- * constant. `sink` NULL: only checks whether a package is possible, with messages if not. `options` may be NULL. */
+ * constant. `sink` NULL: only checks whether a package is possible, with messages if not.*/
 uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,
                           const uir_plan_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                           const uir_package_sink *sink);

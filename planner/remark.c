@@ -60,7 +60,7 @@ static uir_status describe_node(const planner *p, const uir_node_info *node, uir
         uir_text_append_string(remark, "unfused: no neighbour joined it");
         return uir_text_status(remark);
     }
-    if (options && id < options->reason_count && options->reasons[id])
+    if (id < options->reason_count && options->reasons[id])
         uir_text_append_format(remark, "no kernel computes it: %s", options->reasons[id]);
     else if (node->op == UIR_OP_GROUP)
         uir_text_append_string(remark, "no kernel computes it");

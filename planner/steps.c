@@ -689,9 +689,9 @@ static uir_status finish_slack(planner *p) {
 
 uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
-    const char *const *input_names = p->options ? p->options->input_names : NULL;
-    const char *const *output_names = p->options ? p->options->output_names : NULL;
-    if (!p->options || !p->options->custom) UIR_TRY(refuse_custom(p, p->module->main));
+    const char *const *input_names = p->options->input_names;
+    const char *const *output_names = p->options->output_names;
+    if (!p->options->custom) UIR_TRY(refuse_custom(p, p->module->main));
     UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
         uir_value_id value = main->inputs.data[i];

@@ -217,7 +217,7 @@ uir_status uir_pl_begin(planner *p, const uir_package_sink *sink) {
     uint32_t count = 3; /* weights, plan, code */
     p->dry = !sink;
     if (p->dry) return UIR_STATUS_OK;
-    for (uint32_t i = 0; p->options && i < p->options->object_count; i++) count += p->options->objects[i].bytes != NULL;
+    for (uint32_t i = 0; i < p->options->object_count; i++) count += p->options->objects[i].bytes != NULL;
     UIR_TRY(uir_package_writer_begin(&p->writer, sink, count));
     return uir_package_writer_begin_weights(&p->writer);
 }
@@ -248,7 +248,7 @@ uir_status uir_pl_write(planner *p) {
     UIR_TRY(flatten_blocks(p));
     UIR_TRY(put_plan(p));
     UIR_TRY(put_section(p, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length));
-    for (uint32_t i = 0; p->options && i < p->options->object_count; i++) {
+    for (uint32_t i = 0; i < p->options->object_count; i++) {
         const uir_plan_object *o = &p->options->objects[i];
         if (o->bytes) UIR_TRY(put_section(p, UIR_PACKAGE_NATIVE, natives++, o->bytes, o->size));
     }

@@ -15,14 +15,14 @@
 #include "runtime/runtime.h"
 #include <stdatomic.h>
 
-enum { RT_ALIGN = 64, RT_MAX_DRIVERS = 8, RT_POLL = 1024 /* steps of a loop between polls of cancel */ };
+enum { RT_ALIGN = 64, RT_MAX_FORMATS = 8, RT_POLL = 1024 /* steps of a loop between polls of cancel */ };
 
 /* ---- a package ---- */
-/* Kernels of one driver, per variant; NULL where the driver has none. Immutable once published. */
+/* Kernels of one format, per variant; NULL where the format has none. Immutable once published. */
 typedef struct uir_rt_kernels {
-    const uir_driver *driver;
+    const uir_kernel_format *format;
     uint32_t rank; /* of a native object's isa on this machine */
-    const uir_driver_kernel **variants;
+    const uir_loaded_kernel **variants;
 } uir_rt_kernels;
 
 typedef struct uir_rt_tensor_info {
@@ -77,15 +77,15 @@ struct uir_package {
     uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
     uint32_t section_count;
     const unsigned char *weights;
-    const uir_driver *drivers[RT_MAX_DRIVERS];
-    uint32_t driver_count;
+    const uir_kernel_format *formats[RT_MAX_FORMATS];
+    uint32_t format_count;
     bool trusted;
     const char *not_native; /* why no native object was loaded; NULL: none was expected */
     uir_custom_function *custom;
     void *custom_user;
     const struct uir_image_extras *pictures; /* NULL: none */
-    /* By driver. Published when complete; replaced as a whole. */
-    _Atomic(const uir_rt_kernels *) kernels[RT_MAX_DRIVERS];
+    /* By format. Published when complete; replaced as a whole. */
+    _Atomic(const uir_rt_kernels *) kernels[RT_MAX_FORMATS];
     atomic_flag lock; /* held while an object is attached */
     struct uir_rt_loaded *loaded;
     _Atomic(bool) *verified; /* per constant */
@@ -137,8 +137,8 @@ typedef struct uir_rt_tensor {
 } uir_rt_tensor;
 
 typedef struct uir_rt_launch {
-    uir_driver_launch base;
-    const uir_driver *driver;
+    uir_kernel_launch base;
+    const uir_kernel_format *format;
     const uir_plan_variant *variant;
     uint32_t variant_index; /* within the kernel */
     uint32_t candidate;     /* in the variant's tiling function; NONE: none */
@@ -220,11 +220,11 @@ struct uir_runtime {
     const uir_plan *plan;
     const uir_rt_analysis *analysis;
     uir_diagnostics *diagnostics;
-    const uir_rt_kernels *kernels[RT_MAX_DRIVERS]; /* as published when the run began */
+    const uir_rt_kernels *kernels[RT_MAX_FORMATS]; /* as published when the run began */
     uir_rt_pool *pool;
     uir_runtime_options options;
     uint32_t threads;
-    uir_driver_scratch *scratch; /* per thread */
+    uir_kernel_scratch *scratch; /* per thread */
     uir_rt_track *tracks;        /* per thread */
     uir_rt_share *shares;        /* per thread */
     uint64_t began;              /* start of the last run */
@@ -305,7 +305,7 @@ uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t epoch);
 /* Forgets symbols and addresses of the block: none outlives an iteration. */
 void uir_rt_forget_block(uir_runtime *r, uint32_t block);
 
-/* Chooses variant and tiles for the sizes, and calls the driver's `prepare`; addresses are set later. */
+/* Chooses variant and tiles for the sizes, and calls the format's `prepare`; addresses are set later. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
 /* Bytes that the launch's slices move, and operations (NULL: not counted). */

@@ -1,6 +1,6 @@
 /* The runtime: opens a package and runs it.
  *
- * In: package bytes, drivers for its kernels, tensors. Out: tensors. Any number of runtimes (sessions) on any threads
+ * In: package bytes, formats for its kernels, tensors. Out: tensors. Any number of runtimes (sessions) on any threads
  * share an opened package; a runtime belongs to one thread at a time. Memory is planned for the dims of a run and kept
  * at its high-water mark: a run with the dims of the one before allocates nothing. Results are the same bits at any
  * thread count. */
@@ -9,7 +9,7 @@
 
 #include "base/dtype.h"
 #include "base/fate.h"
-#include "runtime/device.h"
+#include "runtime/format.h"
 
 typedef struct uir_package uir_package;
 typedef struct uir_runtime uir_runtime;
@@ -47,8 +47,8 @@ typedef struct uir_package_options {
     uir_custom_function *custom; /* NULL: refuses a package with such nodes */
     void *custom_user;
     const struct uir_image_extras *pictures; /* picture formats besides those of image/; NULL: none */
-    const uir_driver *const *drivers;        /* in order of preference: the first that has a kernel runs it */
-    uint32_t driver_count;
+    const uir_kernel_format *const *formats; /* in order of preference: the first that has a kernel runs it */
+    uint32_t format_count;
     bool trusted; /* loads its native objects */
     bool checked; /* its constants are known to be intact (just made by this process): no hashing */
     bool copy;    /* never maps a file */
@@ -61,7 +61,7 @@ typedef struct uir_package_options {
 
 /* Opens a package; borrows `bytes`, 64-byte aligned, until the package is closed. All of it is validated; constants are
  * checked against their hashes before the first run. With a message: BAD_FILE; UNSUPPORTED for an unknown host
- * operator; DEVICE_FAILED if no driver has some kernel. */
+ * operator; DEVICE_FAILED if no format has some kernel. */
 uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
                             const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package);
 /* Opens a file: mapped if no other user can change it, else copied (base/file.h). It must not change while open
@@ -86,7 +86,7 @@ bool uir_package_is_native(const uir_package *package);
 typedef struct uir_package_native {
     const char *isa;
     size_t size;
-    bool runs_here; /* a driver given at opening can run it on this machine */
+    bool runs_here; /* a format given at opening can run it on this machine */
 } uir_package_native;
 bool uir_package_get_native(const uir_package *package, uint32_t index, uir_package_native *out_native);
 /* The maker, "uir 0.1.0"; and the public key named in the file's signature, in hexadecimal digits, "" if unsigned. Only

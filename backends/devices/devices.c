@@ -1,24 +1,44 @@
 #include "backends/devices/devices.h"
 
-#include "backends/cpu/driver/driver.h"
-#include "backends/vm/vm.h"
+#include "base/target_name.h"
 
-#include <string.h>
+static const uir_kernel_format uir_no_format;
 
-static const uir_device_row rows[] = {
-    {"cpu", true, {&uir_cpu_driver, &uir_vm_driver}, 2},
-    {"vm", false, {&uir_vm_driver, NULL}, 1},
+#define UIR_BACKEND(name, target, engine, format, fallback) extern const uir_kernel_format format, fallback;
+#include "backends/backends.def"
+#undef UIR_BACKEND
+
+enum {
+#define UIR_BACKEND(name, ...) BACKEND_##name,
+#include "backends/backends.def"
+#undef UIR_BACKEND
+    BACKEND_COUNT
 };
 
+static const uir_device_row rows[BACKEND_COUNT] = {
+#define UIR_BACKEND(name, target, engine, format, fallback) {#name, BACKEND_##name, {&format, &fallback}},
+#include "backends/backends.def"
+#undef UIR_BACKEND
+};
+
+uint32_t uir_device_count_formats(const uir_device_row *row) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof row->formats / sizeof *row->formats; i++) count += row->formats[i]->name != NULL;
+    return count;
+}
+
 const uir_device_row *uir_device_get(size_t index) {
-    return index < sizeof rows / sizeof *rows ? &rows[index] : NULL;
+    for (size_t i = 0; i < BACKEND_COUNT; i++) {
+        if (uir_device_count_formats(&rows[i]) && index-- == 0) return &rows[i];
+    }
+    return NULL;
 }
 
 const uir_device_row *uir_device_find(const char *device, const char **out_variant) {
-    size_t length = device ? strcspn(device, ":") : 0;
-    if (out_variant) *out_variant = device && device[length] ? device + length + 1 : NULL;
-    if (!device) return &rows[0];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strlen(rows[i].name) == length && !memcmp(rows[i].name, device, length)) return &rows[i];
+    const uir_target_name name = uir_target_name_split(device ? device : rows[0].name);
+    const uir_device_row *row;
+    if (out_variant) *out_variant = name.variant;
+    for (size_t i = 0; (row = uir_device_get(i)) != NULL; i++)
+        if (uir_target_name_is(name, row->name)) return row;
     return NULL;
 }

@@ -1,9 +1,9 @@
-/* The VM as a driver of the runtime: all bytecode of a package is one image, a kernel a range of it. */
+/* The VM as a format of the runtime: all bytecode of a package is one image, a kernel a range of it. */
 #include "backends/vm/bytecode.h"
 
 #include <string.h>
 
-struct uir_driver_module {
+struct uir_loaded_module {
     uir_arena arena;
     uir_allocator allocator;
     const unsigned char *bytes;
@@ -11,7 +11,7 @@ struct uir_driver_module {
     uir_vector(uir_vm_kernel *) kernels;
 };
 
-static void unload(uir_driver_module *module) {
+static void unload(uir_loaded_module *module) {
     if (!module) return;
     uir_allocator allocator = module->allocator;
     for (uint32_t i = 0; i < module->kernels.count; i++) uir_vm_destroy(module->kernels.data[i]);
@@ -19,9 +19,9 @@ static void unload(uir_driver_module *module) {
     uir_release(&allocator, module, sizeof *module);
 }
 
-static uir_status load(const uir_allocator *allocator, const uir_driver_image *image, uir_diagnostics *diagnostics,
-                       uir_driver_module **out_module) {
-    uir_driver_module *module;
+static uir_status load(const uir_allocator *allocator, const uir_kernel_image *image, uir_diagnostics *diagnostics,
+                       uir_loaded_module **out_module) {
+    uir_loaded_module *module;
     (void)diagnostics;
     UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
     module->allocator = *allocator;
@@ -33,7 +33,7 @@ static uir_status load(const uir_allocator *allocator, const uir_driver_image *i
 }
 
 /* What the bytecode takes and writes is what the plan gives and lets it write. */
-static bool fits(const uir_vm_kernel *k, const uir_driver_entry *entry) {
+static bool fits(const uir_vm_kernel *k, const uir_kernel_entry *entry) {
     uint32_t dims = 0, tiles = 0, pointers = 0;
     for (uint32_t i = 0; i < k->symbols_count; i++) {
         dims += k->symbols[i].kind == UIR_ISYMBOL_DIM;
@@ -50,8 +50,8 @@ static bool fits(const uir_vm_kernel *k, const uir_driver_entry *entry) {
            k->phases_count == entry->phase_count;
 }
 
-static uir_status find(uir_driver_module *module, const uir_driver_entry *entry, uir_diagnostics *diagnostics,
-                       const uir_driver_kernel **out_kernel) {
+static uir_status find(uir_loaded_module *module, const uir_kernel_entry *entry, uir_diagnostics *diagnostics,
+                       const uir_loaded_kernel **out_kernel) {
     uir_vm_kernel *kernel;
     if (entry->offset > module->size || entry->size > module->size - entry->offset || !entry->size)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "bytecode outside its section");
@@ -64,19 +64,19 @@ static uir_status find(uir_driver_module *module, const uir_driver_entry *entry,
     if (!fits(kernel, entry))
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
                          "VM kernel @%s: its dims, tiles, pointers or phases do not match the plan's", kernel->name);
-    *out_kernel = (const uir_driver_kernel *)(const void *)kernel;
+    *out_kernel = (const uir_loaded_kernel *)(const void *)kernel;
     return UIR_STATUS_OK;
 }
 
-static const uir_vm_kernel *kernel_of(const uir_driver_kernel *kernel) {
+static const uir_vm_kernel *kernel_of(const uir_loaded_kernel *kernel) {
     return (const uir_vm_kernel *)(const void *)kernel;
 }
 
-static size_t state_size(const uir_driver_kernel *kernel) {
+static size_t state_size(const uir_loaded_kernel *kernel) {
     return uir_vm_state_size(kernel_of(kernel));
 }
 
-static uir_status prepare(uir_driver_launch *launch, uir_diagnostics *diagnostics) {
+static uir_status prepare(uir_kernel_launch *launch, uir_diagnostics *diagnostics) {
     const uir_vm_kernel *kernel = kernel_of(launch->kernel);
     uir_kernel_arguments arguments = {launch->symbols, launch->symbols + launch->dim_count, launch->pointers};
     UIR_TRY(uir_vm_prepare(kernel, &arguments, launch->sizes, NULL, diagnostics, launch->state, &launch->scratch_size));
@@ -88,17 +88,17 @@ static uir_status prepare(uir_driver_launch *launch, uir_diagnostics *diagnostic
     return UIR_STATUS_OK;
 }
 
-static uir_status run(const uir_driver_launch *launch, uint32_t phase, uir_driver_scratch *scratch, int64_t begin,
+static uir_status run(const uir_kernel_launch *launch, uint32_t phase, uir_kernel_scratch *scratch, int64_t begin,
                       int64_t end) {
     return uir_vm_run_range(launch->state, launch->pointers, phase, begin, end, launch->cancel, scratch, NULL);
 }
 
-static uir_status count_traffic(const uir_driver_launch *launch, uir_driver_scratch *scratch, uint64_t *out_bytes,
+static uir_status count_traffic(const uir_kernel_launch *launch, uir_kernel_scratch *scratch, uint64_t *out_bytes,
                                 uint64_t *out_flops) {
     return uir_vm_count_traffic(launch->state, scratch, launch->begins, launch->cancel, NULL, out_bytes, out_flops);
 }
 
-const uir_driver uir_vm_driver = {
+const uir_kernel_format uir_vm_format = {
     .name = "vm",
     .load = load,
     .unload = unload,

@@ -248,7 +248,7 @@ int64_t uir_vm_indices(const void *state, uint32_t phase) {
 /* ---- running ---- */
 static uir_status start(vm_machine *machine, const vm_state *s, void *const *pointers) {
     const uir_vm_kernel *k = s->kernel;
-    uir_driver_scratch *scratch = machine->scratch;
+    uir_kernel_scratch *scratch = machine->scratch;
     scratch->failure[0] = 0;
     if (scratch->size < s->reserved) return uir_vm_fail(machine, "a thread's memory is too small");
     lay_out_scratch(k, machine, scratch->data);
@@ -266,7 +266,7 @@ static uir_status start(vm_machine *machine, const vm_state *s, void *const *poi
 }
 
 uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t phase, int64_t begin, int64_t end,
-                            const volatile bool *cancel, uir_driver_scratch *scratch, uir_diagnostics *diagnostics) {
+                            const volatile bool *cancel, uir_kernel_scratch *scratch, uir_diagnostics *diagnostics) {
     const vm_state *s = state;
     vm_machine machine = {.kernel = s->kernel,
                           .routines = s->routines,
@@ -284,7 +284,7 @@ uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t p
     return status;
 }
 
-uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const int64_t *begins,
+uir_status uir_vm_count_traffic(const void *state, uir_kernel_scratch *scratch, const int64_t *begins,
                                 const volatile bool *cancel, uir_diagnostics *diagnostics, uint64_t *out_bytes,
                                 uint64_t *out_flops) {
     const vm_state *s = state;
@@ -309,7 +309,7 @@ uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, 
 uir_status uir_vm_run(const uir_vm_kernel *kernel, const uir_kernel_arguments *arguments, const size_t *sizes,
                       const uir_vm_options *options, uir_diagnostics *diagnostics) {
     size_t state_size = uir_vm_state_size(kernel);
-    uir_driver_scratch scratch = {.allocator = &kernel->allocator};
+    uir_kernel_scratch scratch = {.allocator = &kernel->allocator};
     void *state;
     UIR_TRY_ALLOCATE(state, uir_allocate(&kernel->allocator, state_size));
     uir_status status = uir_vm_prepare(kernel, arguments, sizes, options, diagnostics, state, &scratch.size);

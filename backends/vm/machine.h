@@ -5,7 +5,7 @@
 
 #include "backends/vm/bytecode.h"
 #include "backends/vm/routines.h"
-#include "runtime/device.h"
+#include "runtime/format.h"
 
 enum { VM_CHUNK = 1024 }; /* elements of a row per step; a multiple of the lanes of a reduction */
 
@@ -45,7 +45,7 @@ typedef struct vm_machine {
     vm_memory *memory;                /* per pointer */
     char *chunks[UIR_IOP_MAX_SLICES]; /* VM_CHUNK elements of up to 8 bytes each */
     /* Allocations of one instruction: from `free_at` on in the thread's scratch, then separate blocks. */
-    uir_driver_scratch *scratch;
+    uir_kernel_scratch *scratch;
     size_t free_at, used, beyond;
     vm_overflow *overflow;
     uint64_t *traffic; /* not NULL: computes nothing, adds up the bytes of device memory of all slices */

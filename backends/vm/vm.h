@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "ir/machine/iops.h"
-#include "runtime/device.h"
+#include "runtime/format.h"
 
 typedef struct uir_vm_kernel uir_vm_kernel;
 
@@ -35,7 +35,7 @@ uir_status uir_vm_run(const uir_vm_kernel *kernel, const uir_kernel_arguments *a
 
 /* The same in parts, for a caller with its own threads and memory. A state is a kernel bound to sizes. Any number of
  * threads may run ranges of it at once, each with its own scratch. Neither call allocates, unless an instruction needs
- * more than the rest of the scratch: see uir_driver_scratch. */
+ * more than the rest of the scratch: see uir_kernel_scratch. */
 size_t uir_vm_state_size(const uir_vm_kernel *kernel);
 /* `arguments->pointers` is not read. `out_scratch`: least bytes of scratch per thread. */
 uir_status uir_vm_prepare(const uir_vm_kernel *kernel, const uir_kernel_arguments *arguments, const size_t *sizes,
@@ -44,16 +44,16 @@ uir_status uir_vm_prepare(const uir_vm_kernel *kernel, const uir_kernel_argument
 /* Number of flat indices of a phase of a prepared state. */
 int64_t uir_vm_indices(const void *state, uint32_t phase);
 uir_status uir_vm_run_range(const void *state, void *const *pointers, uint32_t phase, int64_t begin, int64_t end,
-                            const volatile bool *cancel, uir_driver_scratch *scratch, uir_diagnostics *diagnostics);
+                            const volatile bool *cancel, uir_kernel_scratch *scratch, uir_diagnostics *diagnostics);
 
 /* Bytes of device memory that the slices of all phases touch, and element operations (NULL: not counted), without
  * computing: data indices count as inside. `begins`: the first flat index of each phase; NULL: 0. */
-uir_status uir_vm_count_traffic(const void *state, uir_driver_scratch *scratch, const int64_t *begins,
+uir_status uir_vm_count_traffic(const void *state, uir_kernel_scratch *scratch, const int64_t *begins,
                                 const volatile bool *cancel, uir_diagnostics *diagnostics, uint64_t *out_bytes,
                                 uint64_t *out_flops);
 
-/* The driver of bytecode for the runtime. */
-extern const uir_driver uir_vm_driver;
+/* The format of bytecode for the runtime. */
+extern const uir_kernel_format uir_vm_format;
 
 /* Instruction sets of this build that this machine can run; false past the end. */
 bool uir_vm_isa(size_t index, const char **out_name);

@@ -27,7 +27,7 @@ uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step) {
     UIR_TRY_ALLOCATE(l->indices, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->indices));
     UIR_TRY_ALLOCATE(l->begins, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->begins));
     UIR_TRY_ALLOCATE(l->halves, uir_arena_allocate_array(&r->arena, (size_t)phases + 1, sizeof *l->halves));
-    l->base = (uir_driver_launch){.symbols = l->symbols,
+    l->base = (uir_kernel_launch){.symbols = l->symbols,
                                   .pointers = l->pointers,
                                   .sizes = l->sizes,
                                   .indices = l->indices,
@@ -113,11 +113,12 @@ static bool choose_tiles(uir_runtime *r, uir_rt_launch *l, const uir_plan_varian
                          &l->units);
 }
 
-static const uir_driver_kernel *find_kernel(const uir_runtime *r, uint32_t variant, const uir_driver **out_driver) {
-    for (uint32_t i = 0; i < r->package->driver_count; i++) {
+static const uir_loaded_kernel *find_kernel(const uir_runtime *r, uint32_t variant,
+                                            const uir_kernel_format **out_format) {
+    for (uint32_t i = 0; i < r->package->format_count; i++) {
         const uir_rt_kernels *kernels = r->kernels[i];
         if (!kernels || !kernels->variants[variant]) continue;
-        *out_driver = kernels->driver;
+        *out_format = kernels->format;
         return kernels->variants[variant];
     }
     return NULL;
@@ -180,9 +181,9 @@ static uir_status bind_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     return UIR_STATUS_OK;
 }
 
-static uir_status ensure_state(uir_runtime *r, uir_rt_launch *l, const uir_driver *driver,
-                               const uir_driver_kernel *kernel) {
-    size_t size = driver->state_size(kernel);
+static uir_status ensure_state(uir_runtime *r, uir_rt_launch *l, const uir_kernel_format *format,
+                               const uir_loaded_kernel *kernel) {
+    size_t size = format->state_size(kernel);
     if (size <= l->state_capacity) return UIR_STATUS_OK;
     void *state;
     UIR_TRY_ALLOCATE(state, uir_allocate_zeroed(&r->allocator, size));
@@ -272,24 +273,24 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     l->variant = chosen;
     UIR_TRY(bind_pointers(r, step, l));
     UIR_TRY(bind_phases(r, step, l));
-    const uir_driver *driver = NULL;
-    const uir_driver_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &driver);
-    if (!kernel) return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no driver can run its kernel");
-    UIR_TRY(ensure_state(r, l, driver, kernel));
+    const uir_kernel_format *format = NULL;
+    const uir_loaded_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &format);
+    if (!kernel) return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no kernel format can run its kernel");
+    UIR_TRY(ensure_state(r, l, format, kernel));
     uint32_t tiles = 0;
     for (uint32_t i = 0; i < chosen->symbol_count; i++)
         tiles += r->plan->kernel_symbols[chosen->first_symbol + i].kind == UIR_PLAN_TILE;
-    l->driver = driver;
+    l->format = format;
     l->base.kernel = kernel;
     l->base.dim_count = k->dim_count;
     l->base.tile_count = tiles;
     l->base.pointer_count = chosen->pointer_count;
     l->base.phase_count = chosen->phase_count;
     int64_t scratch = 0;
-    if (driver->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
+    if (format->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
         return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "its kernel's scratch has no size");
     l->base.scratch_size = (size_t)scratch;
-    uir_status status = driver->prepare(&l->base, r->diagnostics);
+    uir_status status = format->prepare(&l->base, r->diagnostics);
     if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "its kernel cannot run with these sizes");
     if (r->scratch_needed < l->base.scratch_size) r->scratch_needed = l->base.scratch_size;
     return UIR_STATUS_OK;
@@ -301,7 +302,7 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
         if (r->scratch[t].wanted > r->scratch_needed) r->scratch_needed = r->scratch[t].wanted;
     }
     for (uint32_t t = 0; t < r->threads; t++) {
-        uir_driver_scratch *s = &r->scratch[t];
+        uir_kernel_scratch *s = &r->scratch[t];
         if (s->size >= r->scratch_needed) continue;
         uir_rt_buffer buffer = {s->data, s->size};
         uir_status status = uir_rt_buffer_grow(r, &buffer, r->scratch_needed, UIR_PLAN_NONE);
@@ -353,7 +354,7 @@ static void run_part(void *context, uint32_t thread) {
     while (atomic_load_explicit(&job->status, memory_order_relaxed) == UIR_STATUS_OK &&
            take_slice(job, thread, &at, &begin, &end)) {
         uir_status status = uir_rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
-                                                     : job->launch->driver->run(&job->launch->base, job->phase,
+                                                     : job->launch->format->run(&job->launch->base, job->phase,
                                                                                 &job->r->scratch[thread], begin, end);
         if (status != UIR_STATUS_OK) {
             int ok = UIR_STATUS_OK;
@@ -367,7 +368,7 @@ static void run_part(void *context, uint32_t thread) {
 
 static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t phase) {
     int64_t total = l->indices[phase], begin = l->begins[phase];
-    uint64_t small = l->driver->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
+    uint64_t small = l->format->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
     uint32_t threads = l->bytes < small || total - begin < 2 ? 1 : r->threads;
     if (total - begin < (int64_t)threads) threads = (uint32_t)(total - begin);
     phase_job job = {.r = r, .launch = l, .step = step, .phase = phase, .threads = threads, .chunk = total - begin};
@@ -462,7 +463,7 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     UIR_TRY(set_pointers(r, step, l));
     uint64_t bytes = l->bytes - skip_copies(r, step, l);
     for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
-    if (l->driver->native)
+    if (l->format->native)
         r->statistics.native_calls++;
     else
         r->statistics.vm_calls++;
@@ -473,26 +474,26 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- traffic ---- */
-/* A driver that can tell is given the launch as it was prepared, whichever driver ran it. */
+/* A format that can tell is given the launch as it was prepared, whichever format ran it. */
 uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes, uint64_t *out_flops) {
     const uir_rt_launch *l = launch_of(r, step);
     uint32_t variant = kernel_of(r, step)->first_variant + l->variant_index;
     *out_bytes = l->bytes;
     if (out_flops) *out_flops = 0;
     if (l->idle) return UIR_STATUS_OK;
-    for (uint32_t i = 0; i < r->package->driver_count; i++) {
+    for (uint32_t i = 0; i < r->package->format_count; i++) {
         const uir_rt_kernels *kernels = r->kernels[i];
-        if (!kernels || !kernels->driver->count_traffic || !kernels->variants[variant]) continue;
-        uir_driver_launch launch = l->base;
-        uir_driver_scratch scratch = {.allocator = &r->allocator};
-        size_t size = kernels->driver->state_size(kernels->variants[variant]);
+        if (!kernels || !kernels->format->count_traffic || !kernels->variants[variant]) continue;
+        uir_kernel_launch launch = l->base;
+        uir_kernel_scratch scratch = {.allocator = &r->allocator};
+        size_t size = kernels->format->state_size(kernels->variants[variant]);
         launch.kernel = kernels->variants[variant];
         UIR_TRY_ALLOCATE(launch.state, uir_allocate_zeroed(&r->allocator, size));
-        uir_status status = kernels->driver->prepare(&launch, r->diagnostics);
+        uir_status status = kernels->format->prepare(&launch, r->diagnostics);
         if (status == UIR_STATUS_OK) {
             scratch.size = launch.scratch_size;
             scratch.data = uir_allocate(&r->allocator, scratch.size);
-            status = scratch.data ? kernels->driver->count_traffic(&launch, &scratch, out_bytes, out_flops)
+            status = scratch.data ? kernels->format->count_traffic(&launch, &scratch, out_bytes, out_flops)
                                   : UIR_STATUS_OUT_OF_MEMORY;
         }
         if (scratch.data) uir_release(&r->allocator, scratch.data, scratch.size);

@@ -279,7 +279,7 @@ static uir_status check_inputs(uir_runtime *r) {
 /* Drivers may have been given kernels since the last run: those are prepared anew. */
 static void see_kernels(uir_runtime *r) {
     bool changed = false;
-    for (uint32_t i = 0; i < r->package->driver_count; i++) {
+    for (uint32_t i = 0; i < r->package->format_count; i++) {
         const uir_rt_kernels *kernels = atomic_load_explicit(&r->package->kernels[i], memory_order_acquire);
         changed |= kernels != r->kernels[i];
         r->kernels[i] = kernels;
@@ -574,8 +574,8 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
     if (s->kind == UIR_PLAN_STEP_LAUNCH) {
         const uir_rt_launch *l = &r->launches[r->analysis->steps[index].index];
         out->kernel = uir_plan_get_text(r->plan, r->plan->kernels[s->target].name);
-        if (l->driver) {
-            out->by = l->driver->name;
+        if (l->format) {
+            out->by = l->format->name;
             out->variant = l->variant_index;
             out->phases = l->variant ? l->variant->phase_count : 0;
             out->tensor_bytes = l->bytes * out->calls;

@@ -1,4 +1,4 @@
-/* Opening a package: sections, plan, kernels of every driver, ports. */
+/* Opening a package: sections, plan, kernels of every format, ports. */
 #include "runtime/internal.h"
 
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A module that a driver gave, kept until the package is closed. */
+/* A module that a format gave, kept until the package is closed. */
 struct uir_rt_loaded {
     struct uir_rt_loaded *next;
-    const uir_driver *driver;
-    uir_driver_module *module;
+    const uir_kernel_format *format;
+    uir_loaded_module *module;
     void *copy; /* of an attached object */
     size_t copy_size;
     uir_rt_kernels kernels; /* with its array after it */
@@ -28,8 +28,8 @@ static const uir_package_section *find_section(const uir_package *p, uir_package
 
 /* ---- kernels ---- */
 /* What the variant's launches give; `writable` has room for the most pointers. */
-static uir_driver_entry describe_variant(const uir_plan *plan, const uir_plan_variant *v, bool *writable) {
-    uir_driver_entry e = {.offset = (size_t)v->code_offset,
+static uir_kernel_entry describe_variant(const uir_plan *plan, const uir_plan_variant *v, bool *writable) {
+    uir_kernel_entry e = {.offset = (size_t)v->code_offset,
                           .size = (size_t)v->code_size,
                           .pointer_count = v->pointer_count,
                           .phase_count = v->phase_count,
@@ -61,24 +61,24 @@ static uir_status find_native(kernel_search *s, uint32_t id, const uir_plan_vari
     const uir_plan *plan = &s->p->plan;
     bool writable[UIR_PLAN_MAX_POINTERS];
     uint32_t name = uir_plan_get_word(plan, v->native_names, s->native);
-    uir_driver_entry e = describe_variant(plan, v, writable);
+    uir_kernel_entry e = describe_variant(plan, v, writable);
     e.symbol = s->symbols ? s->symbols[id] : name == UIR_PLAN_NONE ? NULL : uir_plan_get_text(plan, name);
     if (!e.symbol || v->scratch == UIR_PLAN_NONE) return UIR_STATUS_OK;
-    return s->l->driver->find(s->l->module, &e, s->diagnostics, &s->l->kernels.variants[id]);
+    return s->l->format->find(s->l->module, &e, s->diagnostics, &s->l->kernels.variants[id]);
 }
 
 /* Bytecode is decoded once, whichever variants share it, and no byte of it twice. */
 static uir_status find_code(kernel_search *s, uint32_t id, const uir_plan_variant *v) {
     const uir_plan *plan = &s->p->plan;
     const char *fault = "the code of two kernels overlaps";
-    const uir_driver_kernel **variants = s->l->kernels.variants;
+    const uir_loaded_kernel **variants = s->l->kernels.variants;
     bool writable[UIR_PLAN_MAX_POINTERS], others[UIR_PLAN_MAX_POINTERS];
-    uir_driver_entry e = describe_variant(plan, v, writable);
+    uir_kernel_entry e = describe_variant(plan, v, writable);
     uint32_t at = (uint32_t)uir_package_hash(&v->code_offset, sizeof v->code_offset) & s->mask;
     if (!v->code_size) return UIR_STATUS_OK;
     while (s->first[at] && plan->variants[s->first[at] - 1].code_offset != v->code_offset) at = (at + 1) & s->mask;
     if (s->first[at]) {
-        uir_driver_entry other = describe_variant(plan, &plan->variants[s->first[at] - 1], others);
+        uir_kernel_entry other = describe_variant(plan, &plan->variants[s->first[at] - 1], others);
         variants[id] = variants[s->first[at] - 1];
         if (other.size == e.size && other.dim_count == e.dim_count && other.tile_count == e.tile_count &&
             other.pointer_count == e.pointer_count && other.phase_count == e.phase_count &&
@@ -88,12 +88,12 @@ static uir_status find_code(kernel_search *s, uint32_t id, const uir_plan_varian
     } else if (e.size <= s->left) {
         s->left -= e.size;
         s->first[at] = id + 1;
-        return s->l->driver->find(s->l->module, &e, s->diagnostics, &variants[id]);
+        return s->l->format->find(s->l->module, &e, s->diagnostics, &variants[id]);
     }
     return uir_error(s->diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s", fault);
 }
 
-static uir_status find_kernels(const uir_package *p, struct uir_rt_loaded *l, const uir_driver_image *image,
+static uir_status find_kernels(const uir_package *p, struct uir_rt_loaded *l, const uir_kernel_image *image,
                                uint32_t native, const char *const *symbols, uir_diagnostics *diagnostics) {
     const uir_plan *plan = &p->plan;
     uir_status status = UIR_STATUS_OK;
@@ -113,23 +113,23 @@ static uir_status find_kernels(const uir_package *p, struct uir_rt_loaded *l, co
 }
 
 static void unload(const uir_allocator *allocator, struct uir_rt_loaded *l) {
-    if (l->module) l->driver->unload(l->module);
+    if (l->module) l->format->unload(l->module);
     if (l->copy) uir_release(allocator, l->copy, l->copy_size);
     uir_release(allocator, l, l->size);
 }
 
-/* Loads an image with driver `index` and publishes its kernels. `copy`: the image is kept by the package. */
-static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_image *image, uint32_t native,
+/* Loads an image with format `index` and publishes its kernels. `copy`: the image is kept by the package. */
+static uir_status load_image(uir_package *p, uint32_t index, const uir_kernel_image *image, uint32_t native,
                              const char *const *symbols, bool copy, uir_diagnostics *diagnostics) {
-    const uir_driver *driver = p->drivers[index];
+    const uir_kernel_format *format = p->formats[index];
     size_t size = sizeof(struct uir_rt_loaded) + ((size_t)p->plan.variants_count + 1) * sizeof(void *);
     struct uir_rt_loaded *l;
-    uir_driver_image kept = *image;
+    uir_kernel_image kept = *image;
     UIR_TRY_ALLOCATE(l, uir_allocate_zeroed(&p->allocator, size));
     l->size = size;
-    l->driver = l->kernels.driver = driver;
-    l->kernels.variants = (const uir_driver_kernel **)(void *)(l + 1);
-    l->kernels.rank = driver->rank && image->isa ? driver->rank(image->isa) : 0;
+    l->format = l->kernels.format = format;
+    l->kernels.variants = (const uir_loaded_kernel **)(void *)(l + 1);
+    l->kernels.rank = format->rank && image->isa ? format->rank(image->isa) : 0;
     uir_status status = UIR_STATUS_OK;
     if (copy) {
         l->copy_size = image->size;
@@ -138,7 +138,7 @@ static uir_status load_image(uir_package *p, uint32_t index, const uir_driver_im
         if (l->copy) memcpy(l->copy, image->bytes, image->size);
         kept.bytes = l->copy;
     }
-    if (status == UIR_STATUS_OK) status = driver->load(&p->allocator, &kept, diagnostics, &l->module);
+    if (status == UIR_STATUS_OK) status = format->load(&p->allocator, &kept, diagnostics, &l->module);
     if (status == UIR_STATUS_OK) status = find_kernels(p, l, &kept, native, symbols, diagnostics);
     if (status != UIR_STATUS_OK) {
         unload(&p->allocator, l);
@@ -172,8 +172,8 @@ bool uir_package_get_native(const uir_package *p, uint32_t index, uir_package_na
             n->section == UIR_PLAN_NONE ? NULL : find_section(p, UIR_PACKAGE_NATIVE, n->section);
         if (!s || index-- > 0) continue;
         *out_native = (uir_package_native){.isa = uir_plan_get_text(&p->plan, n->isa), .size = (size_t)s->size};
-        for (uint32_t d = 0; d < p->driver_count; d++)
-            out_native->runs_here |= p->drivers[d]->native && p->drivers[d]->rank(out_native->isa);
+        for (uint32_t d = 0; d < p->format_count; d++)
+            out_native->runs_here |= p->formats[d]->native && p->formats[d]->rank(out_native->isa);
         return true;
     }
     return false;
@@ -195,19 +195,19 @@ static uir_status explain_custom(uir_package *p, uir_diagnostics *diagnostics) {
                               "the package has native code for %s only, which this machine does not run", isas);
 }
 
-/* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next driver. */
+/* The package's object that this machine runs best; what cannot be loaded leaves the kernels to the next format. */
 static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *diagnostics) {
     uint32_t best = 0, best_rank = 0;
     for (uint32_t i = 0; i < p->plan.natives_count; i++) {
         const uir_plan_native *n = &p->plan.natives[i];
-        uint32_t rank = n->section == UIR_PLAN_NONE ? 0 : p->drivers[index]->rank(uir_plan_get_text(&p->plan, n->isa));
+        uint32_t rank = n->section == UIR_PLAN_NONE ? 0 : p->formats[index]->rank(uir_plan_get_text(&p->plan, n->isa));
         if (rank > best_rank) best = i, best_rank = rank;
     }
     if (!best_rank) return explain_custom(p, diagnostics);
     const uir_plan_native *n = &p->plan.natives[best];
     const uir_package_section *s = find_section(p, UIR_PACKAGE_NATIVE, n->section);
     if (!s) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package lacks a native object");
-    uir_driver_image image = {uir_plan_get_text(&p->plan, n->isa), s->data, (size_t)s->size};
+    uir_kernel_image image = {uir_plan_get_text(&p->plan, n->isa), s->data, (size_t)s->size};
     uir_diagnostics said;
     uir_diagnostics_init(&said, &p->allocator);
     uir_status status = load_image(p, index, &image, best, NULL, false, &said);
@@ -222,26 +222,26 @@ static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *d
 }
 
 static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
-    for (uint32_t i = 0; i < p->driver_count; i++) {
-        if (p->drivers[i]->native) {
+    for (uint32_t i = 0; i < p->format_count; i++) {
+        if (p->formats[i]->native) {
             if (p->trusted) UIR_TRY(load_native(p, i, diagnostics));
             continue;
         }
         const uir_package_section *code = find_section(p, UIR_PACKAGE_CODE, 0);
         if (!code) continue;
-        uir_driver_image image = {NULL, code->data, (size_t)code->size};
+        uir_kernel_image image = {NULL, code->data, (size_t)code->size};
         UIR_TRY(load_image(p, i, &image, 0, NULL, false, diagnostics));
     }
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
             bool found = false;
-            for (uint32_t i = 0; i < p->driver_count; i++) {
+            for (uint32_t i = 0; i < p->format_count; i++) {
                 const uir_rt_kernels *kernels = atomic_load(&p->kernels[i]);
                 found |= kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
             }
             if (!found)
                 return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                                 "no driver can run kernel @%s of the package",
+                                 "no kernel format can run kernel @%s of the package",
                                  uir_plan_get_text(&p->plan, p->plan.kernels[k].name));
         }
     }
@@ -251,13 +251,13 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
 uir_status uir_package_attach_native(uir_package *p, const char *isa, const void *object, size_t size,
                                      const char *const *symbols, uir_diagnostics *diagnostics) {
     uir_status status = UIR_STATUS_NOT_FOUND;
-    uir_driver_image image = {isa, object, size};
+    uir_kernel_image image = {isa, object, size};
     while (atomic_flag_test_and_set_explicit(&p->lock, memory_order_acquire)) {
     }
     for (uint32_t n = 0; n < p->plan.natives_count && status == UIR_STATUS_NOT_FOUND; n++) {
         if (strcmp(uir_plan_get_text(&p->plan, p->plan.natives[n].isa), isa)) continue;
-        for (uint32_t i = 0; i < p->driver_count; i++) {
-            if (!p->drivers[i]->native || !p->drivers[i]->rank(isa)) continue;
+        for (uint32_t i = 0; i < p->format_count; i++) {
+            if (!p->formats[i]->native || !p->formats[i]->rank(isa)) continue;
             status = load_image(p, i, &image, n, symbols, true, diagnostics);
             break;
         }
@@ -273,9 +273,9 @@ bool uir_package_is_native(const uir_package *p) {
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
             bool found = false;
-            for (uint32_t i = 0; i < p->driver_count; i++) {
+            for (uint32_t i = 0; i < p->format_count; i++) {
                 const uir_rt_kernels *kernels = atomic_load_explicit(&p->kernels[i], memory_order_acquire);
-                found |= p->drivers[i]->native && kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
+                found |= p->formats[i]->native && kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
             }
             if (!found) return false;
         }
@@ -471,19 +471,19 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
                             const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package) {
     uir_package *p;
     *out_package = NULL;
-    if (options->driver_count == 0 || options->driver_count > RT_MAX_DRIVERS || (uintptr_t)bytes % RT_ALIGN)
+    if (options->format_count == 0 || options->format_count > RT_MAX_FORMATS || (uintptr_t)bytes % RT_ALIGN)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "a package requires 1 to %d drivers and bytes aligned to %d", RT_MAX_DRIVERS, RT_ALIGN);
+                         "a package requires 1 to %d formats and bytes aligned to %d", RT_MAX_FORMATS, RT_ALIGN);
     UIR_TRY_ALLOCATE(p, uir_allocate_zeroed(allocator, sizeof *p));
     p->allocator = *allocator;
     uir_arena_init(&p->arena, &p->allocator);
-    p->driver_count = options->driver_count;
+    p->format_count = options->format_count;
     p->trusted = options->trusted;
     p->custom = options->custom;
     p->custom_user = options->custom_user;
     p->pictures = options->pictures;
     atomic_store(&p->all_verified, options->checked);
-    memcpy(p->drivers, options->drivers, options->driver_count * sizeof *p->drivers);
+    memcpy(p->formats, options->formats, options->format_count * sizeof *p->formats);
     atomic_flag_clear(&p->lock);
     size_t own = uir_package_skip_signature(bytes, size);
     uir_status status = open_parts(p, bytes, own, diagnostics);

@@ -64,8 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uir_package *package = NULL;
     uir_runtime *r = NULL;
     uir_tensor *inputs[MOST_INPUTS] = {0};
-    const uir_driver *drivers[] = {&uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    const uir_kernel_format *formats[] = {&uir_vm_format};
+    uir_package_options options = {.formats = formats, .format_count = 1};
     uir_runtime_options threads = {.threads = 1};
     fuzz_begin(&c);
     uint8_t *bytes = uir_allocate(&c.allocator, size); /* aligned as a package is to be */

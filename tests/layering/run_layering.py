@@ -131,6 +131,15 @@ def check_devices(root, files):
                 yield f"{path}:{number}: '{word}' names one device; it belongs in backends/ or in a description's data"
 
 
+def check_backends(root, files):
+    """Of the functions of backends/cpu and backends/vm, others see the rows of backends.def."""
+    for path in files:
+        if path.endswith(SOURCES) and not any(is_under(path, p) for p in ("backends/cpu", "backends/vm", "tests",
+                                                                         "backends/backends.def")):
+            for number, word in lines_with(re.compile(r"\buir_(cpu|vm)_\w+"), blank(read(os.path.join(root, path)), True)):
+                yield f"{path}:{number}: '{word}' belongs to one backend; ask uir_target or uir_kernel_format for it"
+
+
 def check_calls(root, files):
     folders = libraries()
     for path in files:
@@ -212,6 +221,8 @@ BREACHES = [  # check, files of a small tree, how many breaches it must report
     (check_includes, {"frontend/a.c": '#include "ir/a.h"\n#include "base/a.h"\n/*\n#include "decompose/a.h"\n*/\n',
                       "ir/a.h": "\n", "base/a.h": "\n", "decompose/a.h": "\n"}, 0),
     (check_devices, {"ir/a.c": '/* cuda */ const char *s = "cuda";\n', "backends/cpu/a.c": "int avx2;\n"}, 1),
+    (check_backends, {"api/a.c": "uir_cpu_build(); /* uir_vm_run */\n", "compile/a.h": "uir_vm_kernel *k;\n",
+                      "backends/cpu/a.c": "uir_cpu_build();\n", "backends/backends.def": "(uir_cpu_target)\n"}, 2),
     (check_calls, {"ir/a.c": 'void f(void) { exit(1); }\nconst char *s = "exit(1)"; snprintf(a, 1, b);\n',
                    "api/a.c": "p = malloc(1);\n", "base/a.c": "p = malloc(1);\n", "lower/a.c": "puts(s);\n",
                    "tools/a.c": "puts(s);\n"}, 3),

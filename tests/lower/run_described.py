@@ -21,14 +21,25 @@ from onnx import TensorProto, helper, numpy_helper
 
 from described import MODELS, ROOT, Suite, run, select
 
-DEVICES = ["ascend:910B1", "ascend:910A", "cuda:sm_90", "opencl", "cambricon", "null"]
 PORTED = os.path.join(ROOT, "docs", "lune.device")  # the made-up chip of docs/porting.md
-PIPES = ("ascend", "cambricon")  # whose pipes run apart
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
 SLOW = {"resnet50", "resnet50_fp16", "convnext_tiny", "efficientnet_b0", "unet_small", "yolo_tiny", "ppocr_det",
         "resnet18_qdq_int8", "deit_small"}  # minutes by the interpreter
 suite = Suite()
 tell = suite.tell
+
+
+def list_machines():
+    """All described machines, "name:chip" -> (kinds of unit, pipes); the processor, of which there are variants, is none."""
+    rows = re.findall(r"^  (\w+):(\S+) +[\w ]+ \| ([\w ]+)(?: \| ([\w ]+))?$", run("uir-opt", "--list").stdout, re.M)
+    return {f"{name}:{chip}": (kinds, pipes) for name, chip, kinds, pipes in rows if name != "cpu"}
+
+
+CHIPS = list_machines()
+# Of the chips of one name, the first of each kind.
+DEVICES = [chip for i, chip in enumerate(CHIPS) if (chip.split(":")[0], CHIPS[chip]) not in
+           [(other.split(":")[0], CHIPS[other]) for other in list(CHIPS)[:i]]]
+PIPES = {chip for chip, (_, pipes) in CHIPS.items() if pipes}  # whose pipes run apart
 
 
 def compile_for(device, model):
@@ -47,7 +58,7 @@ def check_kernels(device, name, model):
     if text is None:
         return []
     kernels = kernels_of(text)
-    if device.startswith(PIPES) or device == PORTED:
+    if device in PIPES or device == PORTED:
         bare = [k.split("\n")[0] for k in kernels if " synchronised {" not in k.split("\n")[0]]
         tell(not bare, f"{device}: {name}: without waits: {bare[:3]}")
     return kernels
@@ -448,8 +459,7 @@ def main():
         if not os.path.isdir(os.path.join(MODELS, FEW[0])):
             suite.skip("the models are not built: UIR_MODELS")
             names = []
-        for device in DEVICES if not options.all else [*DEVICES, "ascend:910B3", "ascend:310P3", "cuda:sm_80",
-                                                       "cambricon:MLU370"]:
+        for device in CHIPS if options.all else DEVICES:
             kernels = []
             for name in names:
                 interpreted = name not in SLOW and (options.all or name != "espcn")

@@ -35,7 +35,7 @@ DTYPES = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "f16": TensorProt
 NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "i8": np.int8, "u8": np.uint8}
 SIZES = [2, 3, 4, 5, 7, 8, 9, 13, 14, 16, 17, 24, 31, 32, 33, 48, 64, 65]
 MOST = 60000  # products of a case, so that interpreters are done soon
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 
 
 class Axis:

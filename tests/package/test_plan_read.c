@@ -311,7 +311,7 @@ static void test_opened(void **state) {
         uir_status status;
         const char *message;
     } cases[] = {
-        {no_code, UIR_STATUS_DEVICE_FAILED, "no driver can run kernel @twice"},
+        {no_code, UIR_STATUS_DEVICE_FAILED, "no kernel format can run kernel @twice"},
         {room_before, UIR_STATUS_BAD_FILE, "the package's constants overlap or are not contiguous"},
         {room_behind, UIR_STATUS_BAD_FILE, "the package's constants overlap or are not contiguous"},
         {one_over_another, UIR_STATUS_BAD_FILE, "the package's constants overlap or are not contiguous"},

@@ -9,8 +9,8 @@
 static char numbers[1 << 16];
 
 static uir_status run(const char *path, uir_diagnostics *diagnostics, const uir_allocator *allocator) {
-    const uir_driver *drivers[] = {&uir_cpu_driver, &uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 2};
+    const uir_kernel_format *formats[] = {&uir_cpu_format, &uir_vm_format};
+    uir_package_options options = {.formats = formats, .format_count = 2};
     uir_package *package;
     uir_runtime *r = NULL;
     UIR_TRY(uir_package_open_file(path, &options, allocator, diagnostics, &package));

@@ -1,5 +1,7 @@
 #include "tests/runtime/support.h"
 
+#include "backends/vm/encode/encode.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -74,7 +76,10 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
         count++;
     }
     uir_package_sink sink = uir_package_sink_to_text(package);
-    return uir_plan_build(f->module, sources, count, options, allocator, &f->diagnostics, &sink);
+    uir_plan_options own = {0};
+    if (options) own = *options;
+    own.encode = uir_vm_encode;
+    return uir_plan_build(f->module, sources, count, &own, allocator, &f->diagnostics, &sink);
 }
 
 uir_status fixture_build(fixture *f, const char *module_text, const char *kernel_text) {
@@ -87,8 +92,8 @@ uir_status fixture_build(fixture *f, const char *module_text, const char *kernel
     return fixture_plan(f, NULL, &f->allocator, &f->package);
 }
 
-static const uir_driver *const vm_alone[] = {&uir_vm_driver};
-const uir_package_options open_by_vm = {.drivers = vm_alone, .driver_count = 1};
+static const uir_kernel_format *const vm_alone[] = {&uir_vm_format};
+const uir_package_options open_by_vm = {.formats = vm_alone, .format_count = 1};
 
 uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package) {
     return uir_package_open(f->package.data, f->package.length, &open_by_vm, allocator, &f->diagnostics, out_package);

@@ -66,7 +66,7 @@ uir_status fixture_build(fixture *f, const char *module_text, const char *kernel
 /* The same with the allocator of the planner alone replaced. */
 uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_allocator *allocator, uir_text *package);
 uir_status fixture_open(fixture *f, const uir_allocator *allocator, uir_package **out_package);
-extern const uir_package_options open_by_vm; /* the driver of the VM alone */
+extern const uir_package_options open_by_vm; /* the format of the VM alone */
 
 /* ---- packages whose plan is edited ---- */
 /* What is done to a plan, which has room for records more. */

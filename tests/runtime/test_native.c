@@ -57,7 +57,7 @@ static const char *const module_text = /**/
 typedef struct native {
     fixture f;
     uir_cpu_device device;
-    uir_cpu_object object;
+    uir_target_object object;
     const char *symbols[8];
     uir_dim scratch[8];
 } native;
@@ -66,7 +66,7 @@ static void begin_with(native *n, const char *module, const char *kernel_text) {
     fixture_init(&n->f);
     check_ok(&n->f, fixture_build(&n->f, module, kernel_text));
     check_ok(&n->f, uir_cpu_describe(NULL, &n->f.diagnostics, &n->device));
-    uir_cpu_build_options options = {.compile = {.variant = n->device.variant}, .jobs = 1};
+    uir_cpu_build_options options = {.compile = {.variant = n->device.variant}, .build.jobs = 1};
     check_ok(&n->f, uir_cpu_build(&n->f.allocator, &options, (const uir_igraph *const *)n->f.kernels.igraphs,
                                   n->f.kernels.count, &n->f.diagnostics, &n->object));
     for (uint32_t i = 0; i < n->f.kernels.count; i++) {
@@ -80,7 +80,7 @@ static void begin(native *n) {
 }
 
 static void end(native *n) {
-    uir_cpu_object_deinit(&n->object);
+    uir_target_object_deinit(&n->object);
     fixture_deinit(&n->f);
 }
 
@@ -95,8 +95,8 @@ static void build(native *n, bool with_bytes, bool with_names, uir_text *package
 }
 
 static uir_status open_package(native *n, const uir_text *bytes, bool trusted, uir_package **out) {
-    const uir_driver *drivers[] = {&uir_cpu_driver, &uir_vm_driver};
-    uir_package_options options = {.drivers = drivers, .driver_count = 2, .trusted = trusted};
+    const uir_kernel_format *formats[] = {&uir_cpu_format, &uir_vm_format};
+    uir_package_options options = {.formats = formats, .format_count = 2, .trusted = trusted};
     return uir_package_open(bytes->data, bytes->length, &options, &n->f.allocator, &n->f.diagnostics, out);
 }
 
@@ -337,19 +337,19 @@ static void test_without_descriptors(void **state) {
 static void test_marks(void **state) {
     (void)state;
     native n;
-    uir_driver_module *module;
+    uir_loaded_module *module;
     begin_with(&n, twice_or_square_modules[0], twice_or_square[0]);
-    uir_driver_image image = {uir_cpu_variant_name(n.device.variant), n.object.bytes, n.object.size};
+    uir_kernel_image image = {uir_cpu_variant_name(n.device.variant), n.object.bytes, n.object.size};
     char *mark = memmem(n.object.bytes, n.object.size, UIR_CPU_MARK, sizeof UIR_CPU_MARK - 1);
     assert_non_null(mark);
     assert_int_equal(strlen(mark), UIR_CPU_MARK_SIZE - 1);
-    check_ok(&n.f, uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module));
-    uir_cpu_driver.unload(module);
+    check_ok(&n.f, uir_cpu_format.load(&n.f.allocator, &image, &n.f.diagnostics, &module));
+    uir_cpu_format.unload(module);
     mark[0]++;
-    assert_int_equal(uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
+    assert_int_equal(uir_cpu_format.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
     check_message(&n.f, "does not name its sources");
     image.size = 16;
-    assert_int_equal(uir_cpu_driver.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
+    assert_int_equal(uir_cpu_format.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
     end(&n);
 }
 
@@ -372,15 +372,15 @@ static void test_ranks(void **state) {
     const char *best = uir_cpu_variant_name(device.variant);
     const char *own = strstr(best, "avx") ? "x86_64" : strcmp(best, "aarch64") ? "" : "aarch64";
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-        uint32_t rank = uir_cpu_driver.rank(variants[i].name);
+        uint32_t rank = uir_cpu_format.rank(variants[i].name);
         bool custom = *own && *variants[i].architecture && strcmp(variants[i].architecture, own);
         if (custom) assert_int_equal(rank, 0);
-        assert_true(rank <= uir_cpu_driver.rank(best));
-        assert_true(rank < uir_cpu_driver.rank(best) || !strcmp(variants[i].name, best));
+        assert_true(rank <= uir_cpu_format.rank(best));
+        assert_true(rank < uir_cpu_format.rank(best) || !strcmp(variants[i].name, best));
     }
-    assert_true(uir_cpu_driver.rank("generic") > 0);
-    assert_int_equal(uir_cpu_driver.rank("no such"), 0);
-    assert_int_equal(uir_cpu_driver.rank("avx"), 0);
+    assert_true(uir_cpu_format.rank("generic") > 0);
+    assert_int_equal(uir_cpu_format.rank("no such"), 0);
+    assert_int_equal(uir_cpu_format.rank("avx"), 0);
     if (asked) setenv("UIR_CPU", asked, 1);
     free(asked);
     fixture_deinit(&f);

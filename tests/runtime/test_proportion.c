@@ -167,12 +167,12 @@ static void share_code(uir_plan *p) {
     repeat_variant(p, first_variant(p));
 }
 
-/* ---- a driver that counts what it decodes ---- */
+/* ---- a format that counts what it decodes ---- */
 static uint32_t decoded;
-static uir_status count_find(uir_driver_module *module, const uir_driver_entry *entry, uir_diagnostics *diagnostics,
-                             const uir_driver_kernel **out_kernel) {
+static uir_status count_find(uir_loaded_module *module, const uir_kernel_entry *entry, uir_diagnostics *diagnostics,
+                             const uir_loaded_kernel **out_kernel) {
     decoded++;
-    return uir_vm_driver.find(module, entry, diagnostics, out_kernel);
+    return uir_vm_format.find(module, entry, diagnostics, out_kernel);
 }
 
 static void edit(void *user, uir_plan *p) {
@@ -180,9 +180,9 @@ static void edit(void *user, uir_plan *p) {
 }
 
 static uir_status open_edited(fixture *f, void (*change)(uir_plan *p)) {
-    uir_driver counting = uir_vm_driver;
-    const uir_driver *drivers[] = {&counting};
-    uir_package_options options = {.drivers = drivers, .driver_count = 1};
+    uir_kernel_format counting = uir_vm_format;
+    const uir_kernel_format *formats[] = {&counting};
+    uir_package_options options = {.formats = formats, .format_count = 1};
     uir_package *package;
     counting.find = count_find;
     decoded = 0;

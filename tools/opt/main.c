@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "opt.h"
 #include "base/file.h"
+#include "base/target_name.h"
 #include "tools/run/printable.h"
 #include "ir/loop/loop.h"
 #include "compile/kernel.h"
@@ -217,8 +218,7 @@ static uir_status run_list(work *w, const uir_igraph_list *list) {
 }
 
 static bool is_for(const uir_igraph *igraph, const char *device) {
-    size_t length = strcspn(device, ":");
-    return strlen(igraph->device->name) == length && !memcmp(igraph->device->name, device, length);
+    return uir_target_name_is(uir_target_name_split(device), igraph->device->name);
 }
 
 static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *text) {
@@ -282,6 +282,26 @@ static uir_status run_text(work *w) {
     return opt_run_module(w->options, w->text, w->length, w->allocator, w->diagnostics);
 }
 
+static void print_names(const char *const *names, uint32_t count, const char *end) {
+    for (uint32_t i = 0; i < count; i++) print_safely(stdout, "%s%s", i ? " " : "", names[i]);
+    fputs(end, stdout);
+}
+
+static void list_machines(const uir_device_list *list) {
+    puts("machines, for --device: their spaces | kinds of unit | pipes");
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uir_device *d = list->devices[i];
+        const char *spaces[UIR_DEVICE_MAX_SPACES];
+        char name[80];
+        for (uint32_t s = 0; s < d->space_count; s++) spaces[s] = d->spaces[s].name;
+        snprintf(name, sizeof name, "%s:%s", d->name, d->chip);
+        print_safely(stdout, "  %-17s ", name);
+        print_names(spaces, d->space_count, " | ");
+        print_names(d->unit_kinds, d->unit_kind_count, d->pipe_count ? " | " : "\n");
+        if (d->pipe_count) print_names(d->pipes, d->pipe_count, "\n");
+    }
+}
+
 static void list_stages(void) {
     puts("stages of a model:");
     for (uir_stage stage = 0; uir_stage_get(stage)->print; stage++)
@@ -304,6 +324,20 @@ static void list_stages(void) {
         }
     }
     putchar('\n');
+}
+
+static uir_status list_all(void) {
+    uir_allocator system = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_compile_devices *devices;
+    uir_diagnostics_init(&diagnostics, &system);
+    list_stages();
+    uir_status status = uir_compile_devices_create(&system, NULL, &diagnostics, &devices);
+    if (status == UIR_STATUS_OK) list_machines(uir_compile_devices_get(devices));
+    uir_compile_devices_destroy(devices);
+    opt_report(&diagnostics);
+    uir_diagnostics_deinit(&diagnostics);
+    return status;
 }
 
 static uir_status run(const opt_options *options) {
@@ -356,7 +390,7 @@ int main(int argc, char **argv) {
     else if (status == UIR_STATUS_OK && options.version)
         print_safely(stdout, "uir %s\n", uir_version());
     else if (status == UIR_STATUS_OK && options.list)
-        list_stages();
+        status = list_all();
     else if (status == UIR_STATUS_OK && !options.file)
         status = opt_usage("no file given", NULL);
     else if (status == UIR_STATUS_OK)

@@ -3,6 +3,8 @@
  * as the module, and the module has to have the mark that the object's bytes name. */
 #include "backends/cpu/driver/driver.h"
 
+#include "backends/cpu/driver/limits.h"
+
 #include "backends/cpu/target/mark.h"
 #include "base/file.h"
 
@@ -23,7 +25,7 @@ typedef struct native_kernel {
     phase_function *phases[];
 } native_kernel;
 
-struct uir_driver_module {
+struct uir_loaded_module {
     uir_arena arena;
     uir_allocator allocator;
     void *object;
@@ -93,14 +95,14 @@ static uint32_t rank(const char *isa) {
 
 /* ---- loading ---- */
 /* Not another file that has the number by now. */
-static void close_own(const uir_driver_module *module) {
+static void close_own(const uir_loaded_module *module) {
     struct stat about;
     if (module->descriptor >= 0 && fstat(module->descriptor, &about) == 0 && about.st_dev == module->device &&
         about.st_ino == module->inode)
         close(module->descriptor);
 }
 
-static void unload(uir_driver_module *module) {
+static void unload(uir_loaded_module *module) {
     if (!module) return;
     uir_allocator allocator = module->allocator;
     if (module->object) dlclose(module->object);
@@ -133,7 +135,7 @@ static uir_status explain_not_loaded(const char *problem, uir_diagnostics *diagn
 }
 
 /* The mark that the object's bytes name; false: they name none. */
-static bool find_mark(const uir_driver_image *image, char out_mark[UIR_CPU_MARK_SIZE]) {
+static bool find_mark(const uir_kernel_image *image, char out_mark[UIR_CPU_MARK_SIZE]) {
     const char *at = image->bytes, *end = at + image->size;
     while ((at = memmem(at, (size_t)(end - at), UIR_CPU_MARK, sizeof UIR_CPU_MARK - 1)) != NULL) {
         size_t left = (size_t)(end - at);
@@ -147,7 +149,7 @@ static bool find_mark(const uir_driver_image *image, char out_mark[UIR_CPU_MARK_
 }
 
 /* Moves the file to a number that is greater than any that was tried. */
-static uir_status take_other_number(uir_driver_module *module, uir_diagnostics *diagnostics) {
+static uir_status take_other_number(uir_loaded_module *module, uir_diagnostics *diagnostics) {
     int next = fcntl(module->descriptor, F_DUPFD_CLOEXEC, module->descriptor + 1);
     if (next < 0) return explain_no_file(diagnostics);
     close(module->descriptor);
@@ -156,7 +158,7 @@ static uir_status take_other_number(uir_driver_module *module, uir_diagnostics *
 }
 
 /* Under a name by which the linker knows no other object. */
-static uir_status load_file(uir_driver_module *module, const char *mark, uir_diagnostics *diagnostics) {
+static uir_status load_file(uir_loaded_module *module, const char *mark, uir_diagnostics *diagnostics) {
     enum { NAMES_MAX = 1024 };
     char path[sizeof open_files + 16];
     for (unsigned n = 0; n < NAMES_MAX; n++) {
@@ -172,7 +174,7 @@ static uir_status load_file(uir_driver_module *module, const char *mark, uir_dia
                      "native code cannot be loaded: the dynamic linker returns other objects for it");
 }
 
-static uir_status open_object(uir_driver_module *module, const uir_driver_image *image, uir_diagnostics *diagnostics) {
+static uir_status open_object(uir_loaded_module *module, const uir_kernel_image *image, uir_diagnostics *diagnostics) {
     struct stat about;
     char mark[UIR_CPU_MARK_SIZE];
     if (!find_mark(image, mark))
@@ -189,9 +191,9 @@ static uir_status open_object(uir_driver_module *module, const uir_driver_image 
     return load_file(module, mark, diagnostics);
 }
 
-static uir_status load(const uir_allocator *allocator, const uir_driver_image *image, uir_diagnostics *diagnostics,
-                       uir_driver_module **out_module) {
-    uir_driver_module *module;
+static uir_status load(const uir_allocator *allocator, const uir_kernel_image *image, uir_diagnostics *diagnostics,
+                       uir_loaded_module **out_module) {
+    uir_loaded_module *module;
     UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
     module->allocator = *allocator;
     module->descriptor = -1;
@@ -205,8 +207,8 @@ static uir_status load(const uir_allocator *allocator, const uir_driver_image *i
     return UIR_STATUS_OK;
 }
 
-static uir_status find(uir_driver_module *module, const uir_driver_entry *entry, uir_diagnostics *diagnostics,
-                       const uir_driver_kernel **out_kernel) {
+static uir_status find(uir_loaded_module *module, const uir_kernel_entry *entry, uir_diagnostics *diagnostics,
+                       const uir_loaded_kernel **out_kernel) {
     native_kernel *kernel;
     char name[300];
     UIR_TRY_ALLOCATE(kernel, uir_arena_allocate(&module->arena, sizeof *kernel + (size_t)entry->phase_count *
@@ -218,29 +220,29 @@ static uir_status find(uir_driver_module *module, const uir_driver_entry *entry,
         if (!symbol) return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "the kernels' object has no %s", name);
         memcpy(&kernel->phases[i], &symbol, sizeof symbol); /* an object pointer is a function's here */
     }
-    *out_kernel = (const uir_driver_kernel *)(const void *)kernel;
+    *out_kernel = (const uir_loaded_kernel *)(const void *)kernel;
     return UIR_STATUS_OK;
 }
 
 /* ---- running ---- */
-static size_t state_size(const uir_driver_kernel *kernel) {
+static size_t state_size(const uir_loaded_kernel *kernel) {
     (void)kernel;
     return 0;
 }
 
-static uir_status prepare(uir_driver_launch *launch, uir_diagnostics *diagnostics) {
+static uir_status prepare(uir_kernel_launch *launch, uir_diagnostics *diagnostics) {
     (void)launch, (void)diagnostics;
     return UIR_STATUS_OK;
 }
 
-static uir_status run(const uir_driver_launch *launch, uint32_t phase, uir_driver_scratch *scratch, int64_t begin,
+static uir_status run(const uir_kernel_launch *launch, uint32_t phase, uir_kernel_scratch *scratch, int64_t begin,
                       int64_t end) {
     const native_kernel *kernel = (const native_kernel *)(const void *)launch->kernel;
     kernel->phases[phase](launch->symbols, launch->pointers, scratch->data, begin, end, launch->cancel);
     return __atomic_load_n(launch->cancel, __ATOMIC_RELAXED) ? UIR_STATUS_CANCELLED : UIR_STATUS_OK;
 }
 
-const uir_driver uir_cpu_driver = {
+const uir_kernel_format uir_cpu_format = {
     .name = "native",
     .native = true,
     .rank = rank,
@@ -250,4 +252,5 @@ const uir_driver uir_cpu_driver = {
     .state_size = state_size,
     .prepare = prepare,
     .run = run,
+    .measure_limits = uir_cpu_measure_limits,
 };

@@ -6,8 +6,8 @@
 #ifndef UIR_BACKENDS_CPU_DRIVER_DRIVER_H
 #define UIR_BACKENDS_CPU_DRIVER_DRIVER_H
 
-#include "runtime/device.h"
+#include "runtime/format.h"
 
-extern const uir_driver uir_cpu_driver;
+extern const uir_kernel_format uir_cpu_format;
 
 #endif

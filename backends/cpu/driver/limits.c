@@ -330,14 +330,15 @@ static uir_status measure_all(measured *threads, measuring *all) {
     return all->short_of_threads ? UIR_STATUS_LIMIT : UIR_STATUS_OK;
 }
 
-uir_status uir_cpu_measure_limits(const uir_allocator *allocator, uint32_t count, uir_cpu_limits *out) {
+uir_status uir_cpu_measure_limits(const uir_allocator *allocator, uint32_t count, double *out_flops_per_second,
+                                  double *out_bytes_per_second) {
     measuring all = {.threads = count < 1 ? 1 : count < MOST_THREADS ? count : MOST_THREADS};
     all.bytes = choose_bytes(all.threads);
     size_t size = all.threads * sizeof(measured), bytes = all.threads * all.bytes;
     measured *threads = uir_allocate_zeroed(allocator, size);
     char *data = uir_allocate(allocator, bytes);
     uir_status status = threads && data ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
-    *out = (uir_cpu_limits){0, 0};
+    *out_flops_per_second = *out_bytes_per_second = 0;
     if (status == UIR_STATUS_OK && pthread_barrier_init(&all.barrier, NULL, all.threads) != 0)
         status = UIR_STATUS_OUT_OF_MEMORY;
     else if (status == UIR_STATUS_OK) {
@@ -347,8 +348,8 @@ uir_status uir_cpu_measure_limits(const uir_allocator *allocator, uint32_t count
         pthread_mutex_destroy(&all.gate);
         pthread_barrier_destroy(&all.barrier);
         for (uint32_t i = 0; i < all.threads; i++) {
-            out->flops_per_second += threads[i].flops_per_second;
-            out->bytes_per_second += threads[i].bytes_per_second;
+            *out_flops_per_second += threads[i].flops_per_second;
+            *out_bytes_per_second += threads[i].bytes_per_second;
         }
     }
     if (data) uir_release(allocator, data, bytes);

@@ -24,12 +24,10 @@ double uir_cpu_limit_read(size_t way, const void *data, size_t bytes);
 size_t uir_cpu_limit_copy_ways(void);
 double uir_cpu_limit_copy(size_t way, void *to, const void *from, size_t bytes);
 
-typedef struct uir_cpu_limits {
-    double flops_per_second; /* f32, in fused multiply-adds */
-    double bytes_per_second; /* read from memory, of more than the last-level cache */
-} uir_cpu_limits;
-/* Measures `threads` threads at once, in a fraction of a second. Processor time of other processes does not count,
- * their memory traffic does. */
-uir_status uir_cpu_measure_limits(const uir_allocator *allocator, uint32_t threads, uir_cpu_limits *out_limits);
+/* Measures `threads` threads at once, in a fraction of a second: f32 operations in fused multiply-adds, and bytes read
+ * from memory, of more than the last-level cache. Processor time of other processes does not count, their memory
+ * traffic does. */
+uir_status uir_cpu_measure_limits(const uir_allocator *allocator, uint32_t threads, double *out_flops_per_second,
+                                  double *out_bytes_per_second);
 
 #endif

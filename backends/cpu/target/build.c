@@ -103,7 +103,7 @@ static uir_status find_equals(builder *b, const uir_igraph *const *igraphs, uint
 }
 
 static uir_status name_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, const uint32_t *first,
-                               uint32_t count, uir_cpu_object *object) {
+                               uint32_t count, uir_target_object *object) {
     UIR_TRY_ALLOCATE(object->symbols, uir_allocate_array(allocator, count + 1, sizeof *object->symbols));
     object->symbol_count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -150,7 +150,7 @@ static uir_status share_out(builder *b) {
     bool *placed;
     for (uint32_t i = 0; i < b->item_count; i++) total += b->items[i].cost;
     uint64_t files = (total + FILE_COST - 1) / FILE_COST;
-    if (files > UIR_CPU_FILES_MAX) files = UIR_CPU_FILES_MAX;
+    if (files > UIR_TARGET_FILES_MAX) files = UIR_TARGET_FILES_MAX;
     if (files > b->item_count) files = b->item_count;
     b->file_count = files ? (uint32_t)files : 1;
     UIR_TRY_ALLOCATE(load, uir_arena_allocate_array(&b->arena, b->file_count, sizeof *load));
@@ -331,7 +331,7 @@ static uir_status copy_files(builder *b, const char *folder, file_name *names) {
     void *text = NULL;
     if (!directory) return uir_error(b->diagnostics, UIR_STATUS_IO_FAILED, NULL, "%s: %s", folder, strerror(errno));
     b->file_count = 0;
-    for (struct dirent *e; (e = readdir(directory)) != NULL && b->file_count < UIR_CPU_FILES_MAX;)
+    for (struct dirent *e; (e = readdir(directory)) != NULL && b->file_count < UIR_TARGET_FILES_MAX;)
         b->file_count += is_source(e->d_name, names[b->file_count]);
     closedir(directory);
     if (!b->file_count) return uir_error(b->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s holds no .c files", folder);
@@ -366,7 +366,7 @@ static uir_status begin_words(builder *b, uir_cpu_words **out_words, bool *out_f
 
 static bool add_compile_words(const builder *b, uir_cpu_words *w, const char *source, const char *output) {
     return uir_cpu_words_add_all(w, b->options->compile.debug ? NULL : BUILD_FLAGS) &&
-           uir_cpu_words_add_all(w, b->options->warnings ? NULL : "-w") && uir_cpu_words_add_all(w, "-c -o") &&
+           uir_cpu_words_add_all(w, b->options->build.warnings ? NULL : "-w") && uir_cpu_words_add_all(w, "-c -o") &&
            uir_cpu_words_add(w, output, strlen(output)) && uir_cpu_words_add(w, source, strlen(source));
 }
 
@@ -442,8 +442,9 @@ static uir_status write_script(builder *b, const char *folder, const uir_cpu_job
 }
 
 /* What an earlier build has left, and the rest by compilers. */
-static uir_status compile_missing(builder *b, uir_cpu_jobs *jobs, const uir_cpu_job *commands, uir_cpu_object *object) {
-    uir_cpu_kept kept = {b->allocator, b->folder, b->options->keeper};
+static uir_status compile_missing(builder *b, uir_cpu_jobs *jobs, const uir_cpu_job *commands,
+                                  uir_target_object *object) {
+    uir_cpu_kept kept = {b->allocator, b->folder, b->options->build.keeper};
     uir_cpu_job *missing;
     uint32_t count = 0;
     if (!kept.keeper) return uir_cpu_jobs_run(jobs, commands, b->file_count, b->diagnostics);
@@ -461,18 +462,19 @@ static uir_status compile_missing(builder *b, uir_cpu_jobs *jobs, const uir_cpu_
     return status;
 }
 
-static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *object) {
-    uint32_t at_once = b->options->jobs ? b->options->jobs : count_cores();
+static uir_status compile_files(builder *b, file_name *names, uir_target_object *object) {
+    uint32_t at_once = b->options->build.jobs ? b->options->build.jobs : count_cores();
     uir_cpu_jobs jobs = uir_cpu_jobs_begin(b->allocator, b->folder, b->options, at_once, b->file_count + 1);
     uir_cpu_job *commands;
     char path[600];
     UIR_TRY_ALLOCATE(commands, uir_arena_allocate_array(&b->arena, b->file_count + 1, sizeof *commands));
     UIR_TRY(make_commands(b, names, commands));
-    if (b->options->source_folder) UIR_TRY(write_script(b, b->options->source_folder, commands));
-    if (b->options->source_folder && b->marked) UIR_TRY(write_mark(b, b->options->source_folder, names));
+    if (b->options->build.source_folder) UIR_TRY(write_script(b, b->options->build.source_folder, commands));
+    if (b->options->build.source_folder && b->marked) UIR_TRY(write_mark(b, b->options->build.source_folder, names));
     UIR_TRY(compile_missing(b, &jobs, commands, object));
     uir_status status = uir_cpu_jobs_run(&jobs, commands + b->file_count, 1, b->diagnostics);
-    if (status == UIR_STATUS_DEVICE_FAILED && b->options->keeper) b->options->keeper->forget(b->options->keeper->user);
+    if (status == UIR_STATUS_DEVICE_FAILED && b->options->build.keeper)
+        b->options->build.keeper->forget(b->options->build.keeper->user);
     UIR_TRY(status);
     snprintf(path, sizeof path, "%s/%s", b->folder, OBJECT_NAME);
     if (access(path, R_OK) != 0)
@@ -482,9 +484,9 @@ static uir_status compile_files(builder *b, file_name *names, uir_cpu_object *ob
 }
 
 static uir_status build_in_folder(builder *b, const char *from, const uir_igraph *const *igraphs, const uint32_t *first,
-                                  uint32_t count, uir_cpu_object *object) {
+                                  uint32_t count, uir_target_object *object) {
     file_name *names;
-    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, UIR_CPU_FILES_MAX + 1, sizeof *names));
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, UIR_TARGET_FILES_MAX + 1, sizeof *names));
     if (from) {
         UIR_TRY(check_mark(b, from, igraphs, count));
         UIR_TRY(copy_files(b, from, names));
@@ -493,20 +495,20 @@ static uir_status build_in_folder(builder *b, const char *from, const uir_igraph
         UIR_TRY(share_out(b));
         UIR_TRY(print_sources(b));
         UIR_TRY(write_files(b, b->folder, names));
-        if (b->options->keeper && b->options->keeper->keep_sources)
-            b->options->keeper->keep_sources(b->options->keeper->user, b->sources.data, b->sources.length);
+        if (b->options->build.keeper && b->options->build.keeper->keep_sources)
+            b->options->build.keeper->keep_sources(b->options->build.keeper->user, b->sources.data, b->sources.length);
         b->marked = igraphs;
         b->marked_count = count;
-        if (b->options->source_folder && !b->options->overwrite)
-            UIR_TRY(check_unedited(b, b->options->source_folder, names));
-        if (b->options->source_folder) UIR_TRY(write_files(b, b->options->source_folder, names));
+        if (b->options->build.source_folder && !b->options->build.overwrite)
+            UIR_TRY(check_unedited(b, b->options->build.source_folder, names));
+        if (b->options->build.source_folder) UIR_TRY(write_files(b, b->options->build.source_folder, names));
     }
     object->file_count = b->file_count;
     return compile_files(b, names, object);
 }
 
 static uir_status build(builder *b, const char *from, const uir_igraph *const *igraphs, uint32_t count,
-                        uir_cpu_object *object) {
+                        uir_target_object *object) {
     uint32_t *first;
     UIR_TRY_ALLOCATE(first, uir_arena_allocate_array(&b->arena, count + 1, sizeof *first));
     UIR_TRY(find_equals(b, igraphs, count, first));
@@ -536,18 +538,18 @@ static void destroy_builder(builder *b) {
 
 uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                 const char *folder, const uir_igraph *const *igraphs, uint32_t count,
-                                uir_diagnostics *diagnostics, uir_cpu_object *out_object) {
+                                uir_diagnostics *diagnostics, uir_target_object *out_object) {
     builder b = make_builder(allocator, options, diagnostics);
-    *out_object = (uir_cpu_object){.allocator = *allocator};
+    *out_object = (uir_target_object){.allocator = *allocator};
     uir_status status = build(&b, folder, igraphs, count, out_object);
     destroy_builder(&b);
-    if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
+    if (status != UIR_STATUS_OK) uir_target_object_deinit(out_object);
     return status;
 }
 
-static uir_status build_sources(builder *b, const void *sources, size_t size, uir_cpu_object *object) {
+static uir_status build_sources(builder *b, const void *sources, size_t size, uir_target_object *object) {
     file_name *names;
-    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, UIR_CPU_FILES_MAX + 1, sizeof *names));
+    UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&b->arena, UIR_TARGET_FILES_MAX + 1, sizeof *names));
     UIR_TRY(uir_cpu_sources_write(b->allocator, sources, size, b->folder, b->diagnostics, names, &b->file_count));
     object->file_count = b->file_count;
     return compile_files(b, names, object);
@@ -555,42 +557,35 @@ static uir_status build_sources(builder *b, const void *sources, size_t size, ui
 
 uir_status uir_cpu_build_sources(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                  const void *sources, size_t size, uir_diagnostics *diagnostics,
-                                 uir_cpu_object *out_object) {
+                                 uir_target_object *out_object) {
     builder b = make_builder(allocator, options, diagnostics);
-    *out_object = (uir_cpu_object){.allocator = *allocator};
+    *out_object = (uir_target_object){.allocator = *allocator};
     uir_status status = uir_cpu_make_folder(b.folder, diagnostics);
     if (status == UIR_STATUS_OK) {
         status = build_sources(&b, sources, size, out_object);
         uir_cpu_remove_folder(b.folder);
     }
     destroy_builder(&b);
-    if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
+    if (status != UIR_STATUS_OK) uir_target_object_deinit(out_object);
     return status;
 }
 
 uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_options *options,
                          const uir_igraph *const *igraphs, uint32_t count, uir_diagnostics *diagnostics,
-                         uir_cpu_object *out_object) {
+                         uir_target_object *out_object) {
     return uir_cpu_build_folder(allocator, options, NULL, igraphs, count, diagnostics, out_object);
 }
 
 uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
-                                 uir_cpu_object *out_object) {
+                                 uir_target_object *out_object) {
     builder b = {.allocator = allocator};
     uint32_t *first;
-    *out_object = (uir_cpu_object){.allocator = *allocator};
+    *out_object = (uir_target_object){.allocator = *allocator};
     uir_arena_init(&b.arena, allocator);
     first = uir_arena_allocate_array(&b.arena, count + 1, sizeof *first);
     uir_status status = first ? find_equals(&b, igraphs, count, first) : UIR_STATUS_OUT_OF_MEMORY;
     if (status == UIR_STATUS_OK) status = name_symbols(allocator, igraphs, first, count, out_object);
     uir_arena_deinit(&b.arena);
-    if (status != UIR_STATUS_OK) uir_cpu_object_deinit(out_object);
+    if (status != UIR_STATUS_OK) uir_target_object_deinit(out_object);
     return status;
-}
-
-void uir_cpu_object_deinit(uir_cpu_object *object) {
-    if (object->bytes) uir_release(&object->allocator, object->bytes, object->size);
-    if (object->symbols)
-        uir_release(&object->allocator, object->symbols, (object->symbol_count + 1) * sizeof *object->symbols);
-    *object = (uir_cpu_object){.allocator = object->allocator};
 }

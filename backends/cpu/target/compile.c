@@ -158,7 +158,7 @@ bool uir_cpu_words_mark(uir_cpu_words *link, const uir_text *material, char out_
 
 static uir_status run_compiler(const uir_allocator *allocator, const uir_cpu_compile_options *options,
                                const char *folder, char *const *argv, uir_diagnostics *diagnostics) {
-    const uir_cpu_build_options build = {.compile = *options};
+    const uir_cpu_build_options build = {.compile = *options, .build = {.cancel = options->cancel}};
     uir_cpu_jobs jobs = uir_cpu_jobs_begin(allocator, folder, &build, 1, 1);
     return uir_cpu_jobs_run(&jobs, &(uir_cpu_job){argv, "kernels.c", 0}, 1, diagnostics);
 }

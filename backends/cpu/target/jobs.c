@@ -252,7 +252,7 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         heard[i] = (struct pollfd){open ? children[i].words : -1, POLLIN, 0};
         closing |= children[i].id && children[i].closed;
     }
-    if (o->compile.cancel && __atomic_load_n(o->compile.cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
+    if (o->build.cancel && __atomic_load_n(o->build.cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
     UIR_TRY(check_times(jobs, children, slots, diagnostics));
     if (poll(heard, slots, closing ? 1 : 20) < 0 && errno != EINTR)
         return uir_error(diagnostics, UIR_STATUS_IO_FAILED, NULL, "cannot read the compilers' output: %s",
@@ -265,7 +265,8 @@ static uir_status watch(uir_cpu_jobs *jobs, child *children, uint32_t slots, uir
         UIR_TRY(judge(jobs, &children[i], state, diagnostics));
         if (jobs->finished) jobs->finished(jobs->finished_user, children[i].job);
         jobs->done++;
-        if (o->progress && o->progress(o->progress_user, jobs->done, jobs->total)) return UIR_STATUS_CANCELLED;
+        if (o->build.progress && o->build.progress(o->build.progress_user, jobs->done, jobs->total))
+            return UIR_STATUS_CANCELLED;
     }
     return UIR_STATUS_OK;
 }

@@ -10,7 +10,7 @@
 typedef struct uir_cpu_kept {
     const uir_allocator *allocator;
     const char *folder;
-    const uir_cpu_keeper *keeper;
+    const uir_target_keeper *keeper;
 } uir_cpu_kept;
 
 /* Name of the compiled file of a source file. */

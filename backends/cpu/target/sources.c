@@ -49,7 +49,7 @@ static uir_status write_files(reading *r, const char *folder, uir_diagnostics *d
                               uir_cpu_source_name *names, uint32_t *out_count) {
     size_t count, common_size;
     const char *common;
-    if (!read_line(r, WORD, &count, &common_size) || !count || count > UIR_CPU_FILES_MAX ||
+    if (!read_line(r, WORD, &count, &common_size) || !count || count > UIR_TARGET_FILES_MAX ||
         !read_part(r, common_size, &common))
         return UIR_STATUS_BAD_FILE;
     for (uint32_t f = 0; f < count; f++) {

@@ -14,7 +14,7 @@ typedef char uir_cpu_source_name[40];
 void uir_cpu_sources_begin(uir_text *sources, uint32_t files, const uir_text *common);
 void uir_cpu_sources_add(uir_text *sources, const uir_text *head, const uir_text *own);
 
-/* Writes the files to the folder; `names` has UIR_CPU_FILES_MAX entries. BAD_FILE for malformed bytes. */
+/* Writes the files to the folder; `names` has UIR_TARGET_FILES_MAX entries. BAD_FILE for malformed bytes. */
 uir_status uir_cpu_sources_write(const uir_allocator *allocator, const void *sources, size_t size, const char *folder,
                                  uir_diagnostics *diagnostics, uir_cpu_source_name *names, uint32_t *out_count);
 

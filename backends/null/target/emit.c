@@ -2,8 +2,6 @@
  * From an instruction to its text is local: nothing looks around in the kernel. */
 #include "backends/null/target/null.h"
 
-#include "backends/source/source.h"
-
 #include <string.h>
 
 typedef struct emitter {
@@ -269,3 +267,5 @@ uir_status uir_null_emit(const uir_igraph *igraph, uint32_t index, uir_text *tex
     uir_arena_deinit(&e.c.arena);
     return status;
 }
+
+const uir_target uir_null_target = {.name = "null", .emit = uir_null_emit};

@@ -4,12 +4,14 @@
 #ifndef UIR_BACKENDS_NULL_TARGET_NULL_H
 #define UIR_BACKENDS_NULL_TARGET_NULL_H
 
-#include "ir/kernel/igraph.h"
+#include "backends/source/target.h"
 
 /* Appends the kernel, `void kINDEX_NAME(const int64_t *sizes, void *const *arguments)`: values of dims and then tiles,
  * and all pointers of device memory in order. Appends its tiling function, `int kINDEX_NAME_choose(const int64_t
  * *sizes, int64_t workers, int64_t *tiles)`, 0 if the kernel does not support the dims. UNSUPPORTED for operations
  * without an instruction. */
 uir_status uir_null_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
+
+extern const uir_target uir_null_target; /* its row of backends.def */
 
 #endif

@@ -108,7 +108,7 @@ static bool found(const char *program) {
 }
 
 /* ---- what comes out ---- */
-static void *load(const uir_cpu_object *object) {
+static void *load(const uir_target_object *object) {
     char folder[256], path[300];
     make_folder(folder, "load");
     snprintf(path, sizeof path, "%s/o.so", folder);
@@ -125,9 +125,10 @@ static void *load(const uir_cpu_object *object) {
 static void test_every_kernel_is_there_once(void **state) {
     (void)state;
     model m;
-    uir_cpu_object object;
+    uir_target_object object;
     open_model(&m, 3);
-    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"}, .warnings = true};
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"},
+                                     .build.warnings = true};
     uir_status status = uir_cpu_build(&m.zoo.allocator, &options, m.kernels, m.count, &m.zoo.diagnostics, &object);
     zoo_print_messages(&m.zoo);
     assert_int_equal(status, UIR_STATUS_OK);
@@ -146,7 +147,7 @@ static void test_every_kernel_is_there_once(void **state) {
     }
     assert_null(dlsym(handle, "uir_mma_f32_f32_f32")); /* what kernels share is not seen from outside */
     dlclose(handle);
-    uir_cpu_object_deinit(&object);
+    uir_target_object_deinit(&object);
     close_model(&m);
 }
 
@@ -167,7 +168,7 @@ static void test_same_results_as_one_file(void **state) {
     (void)state;
     static float one[31 * 81], many[31 * 81];
     model m;
-    uir_cpu_object object;
+    uir_target_object object;
     uir_cpu_module *module;
     uir_cpu_device device;
     uir_text source;
@@ -199,7 +200,7 @@ static void test_same_results_as_one_file(void **state) {
     uir_cpu_module_destroy(module);
     uir_text_deinit(&source);
     dlclose(loaded.handle);
-    uir_cpu_object_deinit(&object);
+    uir_target_object_deinit(&object);
     close_model(&m);
 }
 
@@ -208,14 +209,15 @@ static void check_compiler(model *m, const char *compiler, uir_cpu_variant varia
     uint32_t count = choose(m, (uint32_t)variant, kernels);
     char folder[256], *before = getenv("TMPDIR");
     char kept[256] = "";
-    uir_cpu_object first, second;
-    uir_cpu_build_options options = {
-        .compile = {.variant = variant, .compiler = compiler, .extra_flags = flags}, .warnings = true, .jobs = 1};
+    uir_target_object first, second;
+    uir_cpu_build_options options = {.compile = {.variant = variant, .compiler = compiler, .extra_flags = flags},
+                                     .build.warnings = true,
+                                     .build.jobs = 1};
     if (before) snprintf(kept, sizeof kept, "%s", before);
     assert_int_equal(uir_cpu_build(&m->zoo.allocator, &options, kernels, count, &m->zoo.diagnostics, &first), 0);
     make_folder(folder, "elsewhere");
     setenv("TMPDIR", folder, 1);
-    options.jobs = 3;
+    options.build.jobs = 3;
     assert_int_equal(uir_cpu_build(&m->zoo.allocator, &options, kernels, count, &m->zoo.diagnostics, &second), 0);
     assert_int_equal(entries(folder), 0);
     if (kept[0])
@@ -227,8 +229,8 @@ static void check_compiler(model *m, const char *compiler, uir_cpu_variant varia
     assert_null(m->zoo.diagnostics.first);
     assert_int_equal(first.size, second.size);
     assert_memory_equal(first.bytes, second.bytes, first.size);
-    uir_cpu_object_deinit(&first);
-    uir_cpu_object_deinit(&second);
+    uir_target_object_deinit(&first);
+    uir_target_object_deinit(&second);
 }
 
 /* Without a warning, and the same bytes in another folder with another number of compilers at once. */
@@ -264,26 +266,26 @@ static void test_folder_of_source(void **state) {
     model m;
     char folder[256], path[300];
     uint32_t steps[2] = {0, 0};
-    uir_cpu_object first, second;
+    uir_target_object first, second;
     const uir_igraph *kernels[KERNELS_MAX];
     open_model(&m, 1);
     uint32_t count = choose(&m, 1, kernels);
     make_folder(folder, "source");
     uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"},
-                                     .source_folder = folder,
-                                     .progress = count_steps,
-                                     .progress_user = steps};
+                                     .build.source_folder = folder,
+                                     .build.progress = count_steps,
+                                     .build.progress_user = steps};
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &first), 0);
     assert_int_equal(steps[0], first.file_count + 1);
     assert_int_equal(steps[1], first.file_count + 1);
     assert_int_equal(entries(folder), first.file_count + 2); /* and build.sh and kernels.txt */
-    options.source_folder = NULL;
-    options.progress = NULL;
+    options.build.source_folder = NULL;
+    options.build.progress = NULL;
     assert_int_equal(
         uir_cpu_build_folder(&m.zoo.allocator, &options, folder, kernels, count, &m.zoo.diagnostics, &second), 0);
     assert_int_equal(first.size, second.size);
     assert_memory_equal(first.bytes, second.bytes, first.size);
-    uir_cpu_object_deinit(&second);
+    uir_target_object_deinit(&second);
     assert_int_equal(
         uir_cpu_build_folder(&m.zoo.allocator, &options, folder, kernels, count - 1, &m.zoo.diagnostics, &second),
         UIR_STATUS_INVALID_ARGUMENT);
@@ -293,7 +295,7 @@ static void test_folder_of_source(void **state) {
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof path, "%s/kernels.so", folder);
     assert_int_equal(access(path, R_OK), 0);
-    uir_cpu_object_deinit(&first);
+    uir_target_object_deinit(&first);
     remove_files(folder);
     close_model(&m);
 }
@@ -304,7 +306,7 @@ typedef struct kept_file {
     size_t material_size, size;
 } kept_file;
 typedef struct shelf {
-    kept_file files[UIR_CPU_FILES_MAX];
+    kept_file files[UIR_TARGET_FILES_MAX];
     uint32_t found, kept, forgotten;
     void *sources;
     size_t sources_size;
@@ -351,10 +353,10 @@ static void keep_sources(void *user, const void *sources, size_t size) {
 }
 
 /* Another build goes on from the sources alone, with what was compiled already; damaged ones are told. */
-static void check_sources(model *m, shelf *s, uir_cpu_build_options options, const uir_cpu_object *plain) {
-    uir_cpu_object object;
+static void check_sources(model *m, shelf *s, uir_cpu_build_options options, const uir_target_object *plain) {
+    uir_target_object object;
     char *sources = s->sources;
-    options.progress = NULL;
+    options.build.progress = NULL;
     s->found = s->kept = 0;
     assert_int_equal(
         uir_cpu_build_sources(&m->zoo.allocator, &options, sources, s->sources_size, &m->zoo.diagnostics, &object),
@@ -363,7 +365,7 @@ static void check_sources(model *m, shelf *s, uir_cpu_build_options options, con
     assert_int_equal(object.size, plain->size);
     assert_memory_equal(object.bytes, plain->bytes, plain->size);
     assert_int_equal(s->found, plain->file_count);
-    uir_cpu_object_deinit(&object);
+    uir_target_object_deinit(&object);
     size_t line = (size_t)((char *)memchr(sources, '\n', s->sources_size) - sources);
     const size_t sizes[] = {0, 1, line, line + 1, s->sources_size / 2, s->sources_size - 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -382,32 +384,32 @@ static void test_kept_files(void **state) {
     (void)state;
     model m;
     shelf s = {.found = 0};
-    uir_cpu_object plain, object;
+    uir_target_object plain, object;
     const uir_igraph *kernels[KERNELS_MAX];
     open_model(&m, 1);
     uint32_t count = choose(&m, 1, kernels);
-    const uir_cpu_keeper keeper = {find_file, keep_file, forget_files, keep_sources, &s};
+    const uir_target_keeper keeper = {find_file, keep_file, forget_files, keep_sources, &s};
     uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"}};
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &plain), 0);
     uint32_t files = plain.file_count;
     assert_true(files > 1);
-    options.keeper = &keeper;
+    options.build.keeper = &keeper;
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t steps[2] = {round == 1 ? files : round == 2 ? files - 1 : 0, 0}; /* kept ones count as done */
         if (round == 2) free(s.files[1].bytes), s.files[1].bytes = NULL;
         if (round == 3) { /* other words: another object, by its mark at least */
             options.compile.extra_flags = "-O0 -DOTHER";
-            options.keeper = NULL;
-            options.progress = NULL;
+            options.build.keeper = NULL;
+            options.build.progress = NULL;
             object = plain;
             assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &plain), 0);
             assert_memory_not_equal(object.bytes, plain.bytes, plain.size);
-            uir_cpu_object_deinit(&object);
-            options.keeper = &keeper;
+            uir_target_object_deinit(&object);
+            options.build.keeper = &keeper;
         }
         s.found = s.kept = 0;
-        options.progress = count_steps;
-        options.progress_user = steps;
+        options.build.progress = count_steps;
+        options.build.progress_user = steps;
         assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &object), 0);
         assert_int_equal(steps[0], files + 1);
         assert_int_equal(s.found, round == 1 ? files : round == 2 ? files - 1 : 0);
@@ -415,7 +417,7 @@ static void test_kept_files(void **state) {
         assert_int_equal(object.kept_count, s.found);
         assert_int_equal(object.size, plain.size);
         assert_memory_equal(object.bytes, plain.bytes, plain.size);
-        uir_cpu_object_deinit(&object);
+        uir_target_object_deinit(&object);
     }
     assert_int_equal(s.forgotten, 0);
     check_sources(&m, &s, options, &plain);
@@ -423,9 +425,9 @@ static void test_kept_files(void **state) {
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &object),
                      UIR_STATUS_DEVICE_FAILED);
     assert_int_equal(s.forgotten, 1);
-    for (uint32_t i = 0; i < UIR_CPU_FILES_MAX; i++) free(s.files[i].material), free(s.files[i].bytes);
+    for (uint32_t i = 0; i < UIR_TARGET_FILES_MAX; i++) free(s.files[i].material), free(s.files[i].bytes);
     free(s.sources);
-    uir_cpu_object_deinit(&plain);
+    uir_target_object_deinit(&plain);
     close_model(&m);
 }
 
@@ -463,13 +465,12 @@ static void make_compiler(char folder[256], char path[400], const char *script) 
 
 static void check_failure(model *m, const failure *f, const char *folder) {
     char compiler[400], scripts[256];
-    uir_cpu_object object;
+    uir_target_object object;
     uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC,
                                                  .compiler = compiler,
                                                  .timeout_ms = f->timeout_ms,
-                                                 .idle_ms = f->idle_ms,
-                                                 .cancel = &cancel_flag},
-                                     .jobs = 2};
+                                                 .idle_ms = f->idle_ms},
+                                     .build = {.jobs = 2, .cancel = &cancel_flag}};
     make_compiler(scripts, compiler, f->script);
     cancel_flag = false;
     if (f->cancels) {
@@ -529,7 +530,7 @@ static void test_compilers_that_fail(void **state) {
         assert_int_equal(rmdir(inner), 0);
     }
     setenv("TMPDIR", "/proc/no/such/folder", 1);
-    uir_cpu_object object;
+    uir_target_object object;
     uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC}};
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, m.kernels, 1, &m.zoo.diagnostics, &object),
                      UIR_STATUS_IO_FAILED);
@@ -553,9 +554,9 @@ static uint64_t used_by_children_ms(void) {
 static void test_compilers_have_a_time_each(void **state) {
     (void)state;
     model m;
-    uir_cpu_object object;
+    uir_target_object object;
     const uir_igraph *kernels[KERNELS_MAX];
-    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"}, .jobs = 1};
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"}, .build.jobs = 1};
     open_model(&m, 1);
     uint32_t count = choose(&m, 1, kernels);
     for (int limited = 0; limited < 2; limited++) {
@@ -565,7 +566,7 @@ static void test_compilers_have_a_time_each(void **state) {
         assert_int_equal(status, UIR_STATUS_OK);
         assert_true(object.file_count >= 3); /* of about equal cost */
         options.compile.timeout_ms = (used_by_children_ms() - before) * 2 / 3;
-        uir_cpu_object_deinit(&object);
+        uir_target_object_deinit(&object);
     }
     options.compile.timeout_ms = 50; /* less than any of them takes */
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &object),
@@ -578,8 +579,8 @@ static void test_compilers_have_a_time_each(void **state) {
 static uint64_t what_is_left(model *m, const uir_limits *limits) {
     char folder[256], compiler[400];
     uir_budget budget;
-    uir_cpu_object object;
-    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .compiler = compiler}, .jobs = 8};
+    uir_target_object object;
+    uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .compiler = compiler}, .build.jobs = 8};
     make_compiler(folder, compiler, "sleep 0.3\necho \"left $(ulimit -v)\"\nexit 1");
     uir_diagnostics_clear(&m->zoo.diagnostics);
     uir_budget_init(&budget, &m->zoo.allocator, limits);

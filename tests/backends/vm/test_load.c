@@ -426,7 +426,7 @@ static void test_memory(void **state) {
     enum { FREE_AT = 128, SIZE = 1024 };
     static const size_t sizes[] = {1, 64, 500, 200, 64, 0, 300}; /* 64, 64, 512, 256 reach the end */
     uir_allocator allocator = uir_allocator_system();
-    uir_driver_scratch scratch = {.size = SIZE, .allocator = &allocator};
+    uir_kernel_scratch scratch = {.size = SIZE, .allocator = &allocator};
     vm_machine machine = {.scratch = &scratch, .free_at = FREE_AT};
     size_t used = 0;
     scratch.data = aligned_alloc(64, SIZE);
@@ -540,8 +540,8 @@ static void test_copies_are_steps(void **state) {
     (void)state;
     harness_init(&h, 1);
     uir_text_init(&bytes, &h.allocator);
-    uir_status parsed = uir_igraph_parse(&h.allocator, uir_compile_devices_get(h.devices), text, strlen(text),
-                                         "copies", &h.diagnostics, &igraph);
+    uir_status parsed = uir_igraph_parse(&h.allocator, uir_compile_devices_get(h.devices), text, strlen(text), "copies",
+                                         &h.diagnostics, &igraph);
     if (parsed != UIR_STATUS_OK) harness_say(&h, "copies");
     assert_int_equal(parsed, UIR_STATUS_OK);
     assert_int_equal(uir_vm_encode(igraph, &h.diagnostics, &bytes), UIR_STATUS_OK);

@@ -31,32 +31,6 @@ static void families(void **state) {
     assert_true(rows >= 6);
 }
 
-static size_t append_names(char *line, size_t used, size_t size, const char *const *names, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        used += (size_t)snprintf(line + used, size - used, "%s%s", i ? ", " : "", names[i]);
-    return used + (size_t)snprintf(line + used, size - used, count ? " | " : "| ");
-}
-
-static void devices(void **state) {
-    (void)state;
-    zoo z;
-    zoo_open(&z);
-    for (uint32_t i = 0; i < z.list.count; i++) {
-        const uir_device *d = z.list.devices[i];
-        const char *spaces[UIR_DEVICE_MAX_SPACES];
-        char line[512];
-        size_t used =
-            (size_t)snprintf(line, sizeof line, d->is_first_chip ? "| %s | " : "| %s %s | ", d->name, d->chip);
-        for (uint32_t s = 0; s < d->space_count; s++) spaces[s] = d->spaces[s].name;
-        used = append_names(line, used, sizeof line, spaces, d->space_count);
-        used = append_names(line, used, sizeof line, d->unit_kinds, d->unit_kind_count);
-        used = append_names(line, used, sizeof line, d->pipes, d->pipe_count);
-        line[used - 1] = '\n';
-        page_has(line);
-    }
-    zoo_close(&z);
-}
-
 /* Every block of the page that is a kernel is one that the verifier accepts. */
 static void examples(void **state) {
     (void)state;
@@ -82,8 +56,7 @@ static void examples(void **state) {
 int main(void) {
     size_t length;
     page = read_whole("docs/igraph.md", &length);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(devices),
-                                       cmocka_unit_test(examples)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(examples)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(page);
     return failed;

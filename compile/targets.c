@@ -1,0 +1,89 @@
+#include "compile/targets.h"
+
+#include <string.h>
+
+static const uir_target_engine uir_no_engine;
+
+#define UIR_BACKEND(name, target, engine, format, fallback)                                                            \
+    extern const uir_target target;                                                                                    \
+    extern const uir_target_engine engine;
+#include "backends/backends.def"
+#undef UIR_BACKEND
+
+static const struct backend_row {
+    const uir_target *target;
+    const uir_target_engine *engine;
+} rows[] = {
+#define UIR_BACKEND(name, target, engine, format, fallback) {&target, &engine},
+#include "backends/backends.def"
+#undef UIR_BACKEND
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+const uir_target *uir_target_of(const uir_device_row *row) {
+    return rows[row->backend].target;
+}
+
+static bool is_first(size_t row) {
+    for (size_t i = 0; i < row; i++)
+        if (rows[i].target == rows[row].target) return false;
+    return true;
+}
+
+const uir_target *uir_target_get(size_t index) {
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (is_first(i) && index-- == 0) return rows[i].target;
+    return NULL;
+}
+
+const uir_target *uir_target_find(const char *name) {
+    const uir_target *target;
+    for (size_t i = 0; (target = uir_target_get(i)) != NULL; i++)
+        if (!strcmp(target->name, name)) return target;
+    return NULL;
+}
+
+/* ---- engines ---- */
+typedef struct interpreted_kernel {
+    uir_allocator allocator;
+    const uir_igraph *igraph;
+    const volatile bool *cancel;
+} interpreted_kernel;
+
+static void close_kernel(void *state) {
+    interpreted_kernel *k = state;
+    if (!k) return;
+    uir_allocator allocator = k->allocator;
+    uir_release(&allocator, k, sizeof *k);
+}
+
+static uir_status open_kernel(const uir_allocator *allocator, const uir_igraph *igraph, const char *variant,
+                              const volatile bool *cancel, uir_diagnostics *diagnostics, void **out_state) {
+    interpreted_kernel *k;
+    (void)variant, (void)diagnostics;
+    UIR_TRY_ALLOCATE(k, uir_allocate_zeroed(allocator, sizeof *k));
+    *k = (interpreted_kernel){*allocator, igraph, cancel};
+    *out_state = k;
+    return UIR_STATUS_OK;
+}
+
+static uir_status run_kernel(void *state, const uir_kernel_arguments *arguments, const size_t *sizes, uint32_t threads,
+                             uir_diagnostics *diagnostics) {
+    const interpreted_kernel *k = state;
+    (void)sizes, (void)threads;
+    return uir_igraph_interpret(k->igraph, arguments, k->cancel, diagnostics);
+}
+
+static const char *no_variant(size_t index) {
+    (void)index;
+    return NULL;
+}
+
+static const uir_target_engine interpreter = {"interpreter", NULL, open_kernel, close_kernel, run_kernel, no_variant};
+
+const uir_target_engine *uir_engine_get(size_t index) {
+    if (index-- == 0) return &interpreter;
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (rows[i].engine->name && index-- == 0) return rows[i].engine;
+    return NULL;
+}
