@@ -50,7 +50,7 @@ typedef struct uir_model_source {
     uir_compile compile;
     uir_model_code *code; /* NULL: the interpreter runs the model */
     /* For interpreted kernels: the device descriptions, and the name that statistics give as the one that ran. */
-    uir_compile_devices *devices;
+    uir_compile_machines *devices;
     const char *ran_on;
     struct uir_settled_origin *settled; /* by origin; NULL: the package has them */
     bool *stands;                       /* by origin */
@@ -109,7 +109,7 @@ void uir_model_cached_deinit(uir_model_code *code);
 /* interpret.c */
 /* Kernels for a described device, named by the options; sessions interpret them. */
 uir_status uir_model_choose_described(uir_call *call, uir_model *model, const uir_model_options *options,
-                                      const uir_device **out_device);
+                                      const uir_machine **out_device);
 uir_status uir_model_compile_described(uir_call *call, uir_model *model, uir_progress progress);
 uir_status uir_session_interpret(uir_call *call, uir_session *session);
 uir_status uir_model_find_interpreted_shape(uir_call *call, const uir_model *model, uir_datum *const *inputs,

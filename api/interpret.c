@@ -10,18 +10,18 @@
 
 /* ---- kernels of a described machine ---- */
 uir_status uir_model_choose_described(uir_call *call, uir_model *model, const uir_model_options *options,
-                                      const uir_device **out_device) {
+                                      const uir_machine **out_device) {
     uir_model_source *from = uir_model_get_source(model);
     char text[160];
-    UIR_TRY(uir_compile_devices_create(&model->allocator, NULL, &call->diagnostics, &from->devices));
-    *out_device = uir_compile_devices_get(from->devices)->devices[0];
+    UIR_TRY(uir_compile_machines_create(&model->allocator, NULL, &call->diagnostics, &from->devices));
+    *out_device = uir_compile_machines_get(from->devices)->devices[0];
     if (options->device_text) {
         const char *name = options->device_text_name ? options->device_text_name : "device text";
-        UIR_TRY(uir_compile_devices_add(from->devices, options->device_text, strlen(options->device_text), name,
-                                        &call->diagnostics, out_device));
+        UIR_TRY(uir_compile_machines_add(from->devices, options->device_text, strlen(options->device_text), name,
+                                         &call->diagnostics, out_device));
     }
     if (options->device)
-        UIR_TRY(uir_compile_devices_find(from->devices, options->device, &call->diagnostics, out_device));
+        UIR_TRY(uir_compile_machines_find(from->devices, options->device, &call->diagnostics, out_device));
     int length = snprintf(text, sizeof text, "interpreter of %.100s kernels", (*out_device)->name);
     UIR_TRY_ALLOCATE(from->ran_on, uir_arena_copy_string(&model->arena, text, (size_t)length));
     return UIR_STATUS_OK;
@@ -93,7 +93,7 @@ static const char *name_maker(const uir_model *model, const uir_node_info *node)
 }
 
 /* ---- what a machine would take ---- */
-_Static_assert((int)UIR_API_MAX_SPACES >= (int)UIR_DEVICE_MAX_SPACES, "each space of a device has room");
+_Static_assert((int)UIR_API_MAX_SPACES >= (int)UIR_MACHINE_MAX_SPACES, "each space of a device has room");
 
 static uir_status keep_estimate(kernel_run *run, const uir_launch *launch) {
     uir_session *session = run->session;

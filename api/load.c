@@ -129,12 +129,12 @@ static uir_status build(uir_call *call, uir_progress progress, bool describes, u
 /* Does this build have a description of it? */
 static bool is_described(uir_call *call, const char *device) {
     uir_diagnostics said;
-    uir_compile_devices *devices = NULL;
-    const uir_device *found = NULL;
+    uir_compile_machines *devices = NULL;
+    const uir_machine *found = NULL;
     uir_diagnostics_init(&said, &call->context->allocator);
-    if (uir_compile_devices_create(&call->context->allocator, NULL, &said, &devices) == UIR_STATUS_OK)
-        (void)!uir_compile_devices_find(devices, device, &said, &found);
-    uir_compile_devices_destroy(devices);
+    if (uir_compile_machines_create(&call->context->allocator, NULL, &said, &devices) == UIR_STATUS_OK)
+        (void)!uir_compile_machines_find(devices, device, &said, &found);
+    uir_compile_machines_destroy(devices);
     uir_diagnostics_deinit(&said);
     return found != NULL;
 }
@@ -195,8 +195,8 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
 static bool can_fall_back(const uir_model *model, const uir_model_options *options, uir_status status) {
     const uir_compile *compile = &uir_model_get_source(model)->compile;
     if (model->package || uir_model_wants_source(options) || options->interpret) return false;
-    return uir_lowering_is_refusal(status) || (compile->options.isolates_faults && compile->next <= UIR_STAGE_RUNS &&
-                                               status == UIR_STATUS_INTERNAL);
+    return uir_lowering_is_refusal(status) ||
+           (compile->options.isolates_faults && compile->next <= UIR_STAGE_RUNS && status == UIR_STATUS_INTERNAL);
 }
 
 /* On the device, or else on the interpreter. */
@@ -307,7 +307,7 @@ void uir_model_destroy_source(uir_model *model) {
     if (!from) return;
     uir_model_code_destroy(model);
     uir_compile_deinit(&from->compile);
-    uir_compile_devices_destroy(from->devices);
+    uir_compile_machines_destroy(from->devices);
     uir_release(&model->allocator, from, sizeof *from);
 }
 

@@ -78,7 +78,7 @@ void uir_compile_deinit(uir_compile *c) {
 }
 
 uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnostics) {
-    const uir_device *device = c->options.description;
+    const uir_machine *device = c->options.description;
     if (!device) {
         const char *variant;
         c->row = uir_device_find(c->options.device, &variant);
@@ -87,7 +87,7 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
                              c->options.device);
         c->target = uir_target_of(c->row);
         UIR_TRY(c->target->describe(variant, diagnostics, &c->machine));
-        device = &c->machine.device;
+        device = &c->machine.description;
     }
     uir_lowering_init(&c->lowering, c->primitives, device, &c->allocator);
     c->lowering.isolates_faults = c->options.isolates_faults;

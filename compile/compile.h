@@ -30,15 +30,15 @@ typedef enum uir_stage {
 
 /* ---- options and arguments ---- */
 typedef struct uir_compile_options {
-    const char *device;            /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
-    const uir_device *description; /* device that kernels are made for; NULL: that of `device` */
-    const char *emitter;           /* emitter whose sources EMIT prints; NULL: the device's own */
-    bool unfused;                  /* each primitive is a group */
-    bool within_nodes;             /* no fusion across nodes of the model */
-    bool exact;                    /* no other formula for any operator: WINOGRAD changes nothing */
-    bool strict;                   /* contradictory declared shapes and faults of the compiler are errors */
-    uir_precision precision;       /* operand type of products, for PRECISION */
-    uint32_t layouts_left_out;     /* one bit per rule of passes/layouts.h to skip, for its tests */
+    const char *device;             /* "cpu", "cpu:avx2", "vm", "vm:avx2"; NULL: "cpu" */
+    const uir_machine *description; /* device that kernels are made for; NULL: that of `device` */
+    const char *emitter;            /* emitter whose sources EMIT prints; NULL: the device's own */
+    bool unfused;                   /* each primitive is a group */
+    bool within_nodes;              /* no fusion across nodes of the model */
+    bool exact;                     /* no other formula for any operator: WINOGRAD changes nothing */
+    bool strict;                    /* contradictory declared shapes and faults of the compiler are errors */
+    uir_precision precision;        /* operand type of products, for PRECISION */
+    uint32_t layouts_left_out;      /* one bit per rule of passes/layouts.h to skip, for its tests */
     bool isolates_faults; /* a fault in LOOP to RUNS only costs its group its kernel; else it ends the compile */
     bool check_text;      /* print, parse and compare after each pass */
     /* Called with the text of the stage `dump` ("all": of each), up to CLEANED. */

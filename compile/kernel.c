@@ -8,66 +8,66 @@
 #include <string.h>
 
 /* ---- devices ---- */
-struct uir_compile_devices {
+struct uir_compile_machines {
     uir_allocator allocator;
     uir_arena arena;
     uir_target_machine here;
-    uir_device_vector devices;
-    uir_device_list list;
+    uir_machine_vector devices;
+    uir_machine_list list;
 };
 
-static uir_status read_devices(uir_compile_devices *d, const char *variant, uir_diagnostics *diagnostics) {
+static uir_status read_devices(uir_compile_machines *d, const char *variant, uir_diagnostics *diagnostics) {
     UIR_TRY(uir_target_of(uir_device_find(NULL, NULL))->describe(variant, diagnostics, &d->here));
-    UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->here.device));
+    UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->here.description));
     UIR_TRY(uir_descriptions_read(&d->arena, diagnostics, &d->devices));
-    d->list = (uir_device_list){d->devices.data, d->devices.count};
+    d->list = (uir_machine_list){d->devices.data, d->devices.count};
     return UIR_STATUS_OK;
 }
 
-uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *variant, uir_diagnostics *diagnostics,
-                                      uir_compile_devices **out_devices) {
-    uir_compile_devices *d;
+uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *variant,
+                                       uir_diagnostics *diagnostics, uir_compile_machines **out_devices) {
+    uir_compile_machines *d;
     *out_devices = NULL;
     UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));
     d->allocator = *allocator;
     uir_arena_init(&d->arena, allocator);
     uir_status status = read_devices(d, variant, diagnostics);
     if (status != UIR_STATUS_OK) {
-        uir_compile_devices_destroy(d);
+        uir_compile_machines_destroy(d);
         return status;
     }
     *out_devices = d;
     return UIR_STATUS_OK;
 }
 
-static bool has_name(const uir_device_vector *devices, uint32_t count, const char *name) {
+static bool has_name(const uir_machine_vector *devices, uint32_t count, const char *name) {
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(devices->data[i]->name, name)) return true;
     return false;
 }
 
-uir_status uir_compile_devices_add(uir_compile_devices *d, const char *text, size_t length, const char *file,
-                                   uir_diagnostics *diagnostics, const uir_device **out_first) {
-    uir_device_vector all = {0}; /* the processor this runs on, whose description is no file's; then the file's own */
+uir_status uir_compile_machines_add(uir_compile_machines *d, const char *text, size_t length, const char *file,
+                                    uir_diagnostics *diagnostics, const uir_machine **out_first) {
+    uir_machine_vector all = {0}; /* the processor this runs on, whose description is no file's; then the file's own */
     UIR_TRY(uir_vector_push(&d->arena, &all, d->devices.data[0]));
-    UIR_TRY(uir_device_parse(text, length, file, &d->arena, diagnostics, &all));
+    UIR_TRY(uir_machine_parse(text, length, file, &d->arena, diagnostics, &all));
     uint32_t own = all.count;
     *out_first = all.data[1];
     for (uint32_t i = 1; i < d->devices.count; i++)
         if (!has_name(&all, own, d->devices.data[i]->name))
             UIR_TRY(uir_vector_push(&d->arena, &all, d->devices.data[i]));
     d->devices = all;
-    d->list = (uir_device_list){d->devices.data, d->devices.count};
+    d->list = (uir_machine_list){d->devices.data, d->devices.count};
     return UIR_STATUS_OK;
 }
 
-uir_status uir_compile_devices_find(const uir_compile_devices *d, const char *name, uir_diagnostics *diagnostics,
-                                    const uir_device **out_device) {
+uir_status uir_compile_machines_find(const uir_compile_machines *d, const char *name, uir_diagnostics *diagnostics,
+                                     const uir_machine **out_device) {
     const uir_target_name wanted = uir_target_name_split(name);
     size_t used = 0;
     char known[512] = "";
     for (uint32_t i = 0; i < d->devices.count; i++) {
-        const uir_device *device = d->devices.data[i];
+        const uir_machine *device = d->devices.data[i];
         *out_device = device;
         if (uir_target_name_is(wanted, device->name) &&
             (!wanted.variant || !i || !strcmp(device->chip, wanted.variant)))
@@ -81,14 +81,14 @@ uir_status uir_compile_devices_find(const uir_compile_devices *d, const char *na
                      name);
 }
 
-void uir_compile_devices_destroy(uir_compile_devices *d) {
+void uir_compile_machines_destroy(uir_compile_machines *d) {
     if (!d) return;
     uir_allocator allocator = d->allocator;
     uir_arena_deinit(&d->arena);
     uir_release(&allocator, d, sizeof *d);
 }
 
-const uir_device_list *uir_compile_devices_get(const uir_compile_devices *d) {
+const uir_machine_list *uir_compile_machines_get(const uir_compile_machines *d) {
     return &d->list;
 }
 

@@ -8,20 +8,20 @@
 #include "ir/kernel/igraph.h"
 
 /* The device descriptions that kernel texts may name after `on`. */
-typedef struct uir_compile_devices uir_compile_devices;
+typedef struct uir_compile_machines uir_compile_machines;
 /* `variant`: the variant of this processor that the first description is of; NULL: the best of this machine. */
-uir_status uir_compile_devices_create(const uir_allocator *allocator, const char *variant, uir_diagnostics *diagnostics,
-                                      uir_compile_devices **out_devices);
+uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *variant,
+                                       uir_diagnostics *diagnostics, uir_compile_machines **out_devices);
 /* Adds the devices of a text, replacing those of the same name except the CPU of this machine. `*out_first` is the
  * first one added. Errors in the text are reported with their line. */
-uir_status uir_compile_devices_add(uir_compile_devices *devices, const char *text, size_t length, const char *file,
-                                   uir_diagnostics *diagnostics, const uir_device **out_first);
+uir_status uir_compile_machines_add(uir_compile_machines *devices, const char *text, size_t length, const char *file,
+                                    uir_diagnostics *diagnostics, const uir_machine **out_first);
 /* Finds by "name" or "name:chip"; "cpu:variant" finds the CPU, whatever its variant. INVALID_ARGUMENT with a message
  * that lists the devices. */
-uir_status uir_compile_devices_find(const uir_compile_devices *devices, const char *name, uir_diagnostics *diagnostics,
-                                    const uir_device **out_device);
-void uir_compile_devices_destroy(uir_compile_devices *devices);
-const uir_device_list *uir_compile_devices_get(const uir_compile_devices *devices);
+uir_status uir_compile_machines_find(const uir_compile_machines *devices, const char *name,
+                                     uir_diagnostics *diagnostics, const uir_machine **out_device);
+void uir_compile_machines_destroy(uir_compile_machines *devices);
+const uir_machine_list *uir_compile_machines_get(const uir_compile_machines *devices);
 
 /* Appends the kernel's source by its device's emitter, or by the one named `emitter` (or NULL); `index` distinguishes
  * the kernels of one text. UNSUPPORTED for a device without an emitter in this build; INVALID_ARGUMENT for an unknown

@@ -430,7 +430,7 @@ uir_status uir_launch_native(const uir_launch *l, void *const *outputs, uir_diag
     return uir_launch_igraph(l, "cpu", outputs, diagnostics);
 }
 
-uir_status uir_launch_estimate(const uir_launch *l, uir_diagnostics *diagnostics, const uir_device **out_device,
+uir_status uir_launch_estimate(const uir_launch *l, uir_diagnostics *diagnostics, const uir_machine **out_device,
                                uir_estimate *out_estimate) {
     int64_t tiles[UIR_LAUNCH_MAX_SIZES];
     uint32_t variant = 0;

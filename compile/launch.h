@@ -42,7 +42,7 @@ uir_status uir_launch_native(const uir_launch *launch, void *const *outputs, uir
 uir_status uir_launch_igraph(const uir_launch *launch, const char *runner, void *const *outputs,
                              uir_diagnostics *diagnostics);
 /* Estimates traffic and time at these sizes on the machine model. `out_device`: the device whose spaces are counted. */
-uir_status uir_launch_estimate(const uir_launch *launch, uir_diagnostics *diagnostics, const uir_device **out_device,
+uir_status uir_launch_estimate(const uir_launch *launch, uir_diagnostics *diagnostics, const uir_machine **out_device,
                                uir_estimate *out_estimate);
 
 #endif

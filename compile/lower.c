@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_device *device,
+void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_machine *device,
                        const uir_allocator *allocator) {
     *lowering = (uir_lowering){.allocator = *allocator, .module = module, .device = device};
     uir_arena_init(&lowering->arena, allocator);
@@ -59,7 +59,8 @@ static uir_status tell(uir_diagnostics *diagnostics, uir_status status, const ch
 
 /* The same of a stage of the whole module. */
 static uir_status tell_whole(uir_diagnostics *diagnostics, uir_status status, uir_stage stage) {
-    if (!uir_lowering_is_fault(status) || status == UIR_STATUS_INVALID_ARGUMENT) return status; /* the caller's options */
+    if (!uir_lowering_is_fault(status) || status == UIR_STATUS_INVALID_ARGUMENT)
+        return status; /* the caller's options */
     const char *why = diagnostics && diagnostics->last ? diagnostics->last->message : uir_status_text(status);
     return uir_error_hint(diagnostics, UIR_STATUS_INTERNAL, NULL, fault_hint, "%s: %s", uir_stage_get(stage)->name,
                           why);
@@ -71,7 +72,8 @@ static uir_status note_fault(uir_lowering *lowering, uir_status status, const ch
     uir_text text;
     uir_text_init(&text, &lowering->allocator);
     uir_text_append_format(&text, "kernel %s, %s: %s", name, stage, why);
-    if (uir_text_status(&text) == UIR_STATUS_OK) fault = uir_arena_copy_string(&lowering->arena, text.data, text.length);
+    if (uir_text_status(&text) == UIR_STATUS_OK)
+        fault = uir_arena_copy_string(&lowering->arena, text.data, text.length);
     uir_text_deinit(&text);
     return fault ? uir_vector_push(&lowering->arena, &lowering->faults, fault) : UIR_STATUS_OUT_OF_MEMORY;
 }
@@ -183,7 +185,8 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
 static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_diagnostics *said) {
     const char *why = said->first ? said->first->message : "it has no kernel";
     uir_lowering_refusal refusal = {.group = group};
-    refusal.is_whole = uir_node_find_attribute(lowering->module, uir_node_get(lowering->module, group), "slack") != NULL;
+    refusal.is_whole =
+        uir_node_find_attribute(lowering->module, uir_node_get(lowering->module, group), "slack") != NULL;
     uir_node_remove_attribute(lowering->module, group, "kernel");
     uir_node_remove_attribute(lowering->module, group, "sizes");
     uir_node_remove_attribute(lowering->module, group, "slack");

@@ -71,10 +71,10 @@ static void describe_space(const uir_space *s, uir_text *text) {
 }
 
 /* What its tactics ask of a device. */
-static void describe_device(const uir_device *d, uir_text *text) {
+static void describe_device(const uir_machine *d, uir_text *text) {
     uir_text_append_format(text, "device %s %s, %u pipes, barrier %d,", d->name, d->chip, d->pipe_count,
                            d->has_device_barrier);
-#define UIR_DEVICE_NUMBER(word, type, member, least, most) APPEND_##type(d->member)
+#define UIR_MACHINE_NUMBER(word, type, member, least, most) APPEND_##type(d->member)
 #include "ir/machine/device.def"
     uir_text_append_string(text, ", caches");
     for (size_t i = 0; i < sizeof d->cache_bytes / sizeof *d->cache_bytes; i++) APPEND_BYTES(d->cache_bytes[i])
@@ -84,7 +84,7 @@ static void describe_device(const uir_device *d, uir_text *text) {
     uir_text_append_string(text, "\n");
 }
 
-uir_status uir_record_identify(const uir_device *device, const char *text, size_t length,
+uir_status uir_record_identify(const uir_machine *device, const char *text, size_t length,
                                const uir_allocator *allocator, uir_digest *out_kernel) {
     uir_text all;
     uir_text_init(&all, allocator);

@@ -199,7 +199,7 @@ bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place) {
     if (node->op != UIR_OP_CAST) return false;
     uir_dtype from = uir_value_type(c->module, node->inputs[0])->dtype,
               to = uir_value_type(c->module, node->outputs[0])->dtype;
-    return c->options->device && from != to && uir_device_multiplies_pair(c->options->device, to, from, from);
+    return c->options->device && from != to && uir_machine_multiplies_pair(c->options->device, to, from, from);
 }
 
 bool uir_clusters_widens_stored(const uir_clusters *c, uint32_t place) {
@@ -209,10 +209,10 @@ bool uir_clusters_widens_stored(const uir_clusters *c, uint32_t place) {
 }
 
 /* Half of what a kernel has on chip beside its registers, without costing more. */
-static uint64_t row_capacity_of(const uir_device *device) {
+static uint64_t row_capacity_of(const uir_machine *device) {
     uint64_t most = 0;
     for (uint32_t i = 0; device && i < device->space_count; i++) {
-        uint64_t bytes = uir_device_working_set(device, (int)i);
+        uint64_t bytes = uir_machine_working_set(device, (int)i);
         if (!(device->spaces[i].roles & UIR_SPACE_REGISTERS) && bytes > most) most = bytes;
     }
     return most / 2;

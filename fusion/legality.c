@@ -596,7 +596,7 @@ static uir_status fits_siblings_domain(inspection *l, bool *out_fits) {
 /* What follows a product may take its columns apart: into parts of less than a vector, and each would be multiplied by
  * itself. */
 static uir_status keeps_vectors(inspection *l, bool *out_fits) {
-    int64_t extent, lanes = l->c->options->device ? uir_device_lanes(l->c->options->device) : 0;
+    int64_t extent, lanes = l->c->options->device ? uir_machine_lanes(l->c->options->device) : 0;
     *out_fits = true;
     for (uint32_t i = 0, seed = UIR_FUSION_NONE; i < count_of(l) && l->contractions == 1; i++) {
         uint32_t columns = 0, last = UIR_FUSION_NONE;
@@ -647,7 +647,7 @@ static bool is_turned(const inspection *l, uir_axis_list result) {
 
 /* Then as many elements of the result lie side by side as a vector has. (In a conversion alone all do.) */
 static uir_status converts_vectors(inspection *l, bool *out_fits) {
-    int64_t lanes = l->c->options->device ? uir_device_lanes(l->c->options->device) : 0;
+    int64_t lanes = l->c->options->device ? uir_machine_lanes(l->c->options->device) : 0;
     *out_fits = true;
     for (uint32_t i = 0; i < count_of(l) && !l->contractions; i++) {
         uir_axis_list result = axes_of(l, i);

@@ -34,7 +34,7 @@ static uir_status read_stationary(uir_tokenizer *tokens, uir_parameters *p) {
         if (!uir_tokenizer_accept(tokens, uir_stationary_name((uir_stationary)i))) continue;
         p->stationary = (uir_stationary)i;
         if (i == UIR_STATIONARY_SUMS) return UIR_STATUS_OK;
-        return read_size(tokens, UIR_DEVICE_MAX_SPACES, "the number of spaces of a stationary operand", &p->held);
+        return read_size(tokens, UIR_MACHINE_MAX_SPACES, "the number of spaces of a stationary operand", &p->held);
     }
     return uir_tokenizer_error(tokens, "expected sums, left or right");
 }

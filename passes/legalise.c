@@ -25,11 +25,11 @@ static uir_dtype dtype_of(const uir_module *module, uir_value_id value) {
 
 /* ---- the difference of bytes ---- */
 /* Cycles of a vector of it; a great number where no unit does it, or one that takes elements one at a time. */
-static uint64_t cost_of(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other) {
-    int scratch = uir_device_find_role(device, UIR_SPACE_SCRATCH);
+static uint64_t cost_of(const uir_machine *device, const char *iop, uir_dtype dtype, uir_dtype other) {
+    int scratch = uir_machine_find_role(device, UIR_SPACE_SCRATCH);
     uint64_t least = 1u << 24;
     for (uint32_t kind = 0; scratch >= 0 && kind < device->unit_kind_count; kind++) {
-        int found = uir_device_find_legal(device, iop, dtype, other, (uint32_t)scratch, 1u << scratch, kind, 0);
+        int found = uir_machine_find_legal(device, iop, dtype, other, (uint32_t)scratch, 1u << scratch, kind, 0);
         if (found < 0) continue;
         const uir_legal_row *row = &device->legal[found];
         uint64_t cycles = row->cycles_per_element ? row->cycles_per_element * (uint64_t)device->vector_bytes
@@ -41,7 +41,7 @@ static uint64_t cost_of(const uir_device *device, const char *iop, uir_dtype dty
 }
 
 /* The dtype in which the machine takes 128 from a byte in the fewest cycles: each holds all that comes up. */
-static uir_dtype find_middle(const uir_device *device) {
+static uir_dtype find_middle(const uir_machine *device) {
     static const uir_dtype dtypes[] = {UIR_DTYPE_I32, UIR_DTYPE_I16, UIR_DTYPE_F16, UIR_DTYPE_F32};
     uir_dtype best = dtypes[0];
     uint64_t least = UINT64_MAX;
@@ -80,7 +80,7 @@ static uir_value_id make_missing(uir_builder *b, uir_value_id factor, int64_t ax
 }
 
 static bool multiplies(const legaliser *l, uir_dtype a, uir_dtype b) {
-    return uir_device_multiplies_pair(l->context->device, UIR_DTYPE_I32, a, b);
+    return uir_machine_multiplies_pair(l->context->device, UIR_DTYPE_I32, a, b);
 }
 
 static uir_value_id legalise(void *user, uir_builder *b, const uir_node_info *node) {

@@ -53,25 +53,25 @@ uir_status uir_precision_find(const char *name, uir_diagnostics *diagnostics, ui
 /* ---- what the machine multiplies ---- */
 typedef enum halves { NEITHER, WEIGHTS, BOTH } halves;
 
-static const uir_legal_row *find_f32(const uir_device *device) {
-    return uir_device_find_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, UIR_DTYPE_F32);
+static const uir_legal_row *find_f32(const uir_machine *device) {
+    return uir_machine_find_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, UIR_DTYPE_F32);
 }
 
-static halves multiplied_halves(const uir_device *device, uir_dtype half) {
+static halves multiplied_halves(const uir_machine *device, uir_dtype half) {
     if (half == UIR_DTYPE_NONE) return NEITHER;
-    if (uir_device_multiplies_pair(device, UIR_DTYPE_F32, half, half)) return BOTH;
-    return uir_device_multiplies_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, half) ? WEIGHTS : NEITHER;
+    if (uir_machine_multiplies_pair(device, UIR_DTYPE_F32, half, half)) return BOTH;
+    return uir_machine_multiplies_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, half) ? WEIGHTS : NEITHER;
 }
 
 /* Where the description does not say what they cost they cost the same. */
-static bool is_faster(const uir_device *device, uir_dtype half, halves which) {
+static bool is_faster(const uir_machine *device, uir_dtype half, halves which) {
     const uir_legal_row *wide = find_f32(device),
-                        *row = uir_device_find_pair(device, UIR_DTYPE_F32, which == BOTH ? half : UIR_DTYPE_F32, half);
+                        *row = uir_machine_find_pair(device, UIR_DTYPE_F32, which == BOTH ? half : UIR_DTYPE_F32, half);
     return !wide || (row->cycles && wide->cycles && row->cycles < wide->cycles);
 }
 
 /* Of which factors the row asks for this half type on the device. */
-static halves wanted_halves(const precision_row *row, uint32_t which, const uir_device *device) {
+static halves wanted_halves(const precision_row *row, uint32_t which, const uir_machine *device) {
     halves halves = multiplied_halves(device, row->types[which]);
     return halves != NEITHER && row->where_faster && !is_faster(device, row->types[which], halves) ? NEITHER : halves;
 }
@@ -122,7 +122,7 @@ static bool has_halves(const uir_module *module, const uir_node_info *node, uir_
 }
 
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *node, uir_precision precision,
-                         const uir_device *device) {
+                         const uir_machine *device) {
     const precision_row *row = &rows[precision];
     if (!is_product(module, node)) return false;
     for (uint32_t i = 0; i < HALVES; i++)
@@ -250,7 +250,7 @@ static uir_status keep_halves(chooser *c, uir_builder *b, const uir_node_info *n
 }
 
 static uir_status choose(chooser *c, uir_builder *b, const uir_node_info *node) {
-    const uir_device *device = c->context->device;
+    const uir_machine *device = c->context->device;
     bool out_of_range = false;
     c->counts.products++;
     if (!has_matrices(c->module, node)) return UIR_STATUS_OK;
@@ -280,7 +280,7 @@ static uir_value_id choose_node(void *user, uir_builder *builder, const uir_node
 }
 
 static uir_status check_device(const uir_pass_context *context, const precision_row *row) {
-    const uir_device *device = context->device;
+    const uir_machine *device = context->device;
     if (row->where_faster || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(device, row->types[0]) != NEITHER)
         return UIR_STATUS_OK;
     return uir_error_hint(context->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,

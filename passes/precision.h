@@ -29,6 +29,6 @@ uir_status uir_choose_precision(uir_module *module, uir_pass_context *context);
 /* Whether no other formula may replace a product: its operands are halves, by the precision or in the model, and the
  * machine multiplies them faster than f32 or the precision requested them. */
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *product, uir_precision precision,
-                         const struct uir_device *device);
+                         const struct uir_machine *device);
 
 #endif

@@ -31,7 +31,7 @@ enum {
 
 typedef struct winograd {
     uir_module *module;
-    const uir_device *device;
+    const uir_machine *device;
     uir_precision precision;
     uir_builder *b;
     const uir_node_info *node;
@@ -70,10 +70,10 @@ static const uir_tensor *filters_of(const winograd *w, const uir_node_info *node
 /* Is a tile of the result computed in fewer cycles, by a tenth? Products by whole vectors of columns; what is made of
  * the image; products that are written and read again. */
 static bool gains(const winograd *w) {
-    const uir_device *d = w->device;
-    int64_t channels, filters, lanes = uir_device_lanes(d);
-    int64_t each = uir_device_multiply_adds(d);
-    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    const uir_machine *d = w->device;
+    int64_t channels, filters, lanes = uir_machine_lanes(d);
+    int64_t each = uir_machine_multiply_adds(d);
+    int scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
     int64_t bytes = scratch >= 0 ? d->spaces[scratch].bytes_per_cycle : 0;
     if (!uir_dim_is_const(w->module->dims, w->channels, &channels) || channels < LEAST_CHANNELS ||
         !uir_dim_is_const(w->module->dims, w->filters, &filters) || filters < LEAST_CHANNELS)

@@ -12,6 +12,6 @@ extern const size_t uir_description_sizes[];
 extern const uint32_t uir_description_count;
 
 /* Appends the chips of all files, allocated from `arena`. */
-uir_status uir_descriptions_read(uir_arena *arena, uir_diagnostics *diagnostics, uir_device_vector *devices);
+uir_status uir_descriptions_read(uir_arena *arena, uir_diagnostics *diagnostics, uir_machine_vector *devices);
 
 #endif

@@ -9,9 +9,9 @@
 
 /* A machine that kernels are made for. */
 typedef struct uir_target_machine {
-    uir_device device;   /* its description; points into static tables and stays valid */
-    const char *variant; /* its name behind the colon of a device's name: "avx2" */
-    bool runs_here;      /* this machine can execute the variant */
+    uir_machine description; /* points into static tables and stays valid */
+    const char *variant;     /* its name behind the colon of a device's name: "avx2" */
+    bool runs_here;          /* this machine can execute the variant */
 } uir_target_machine;
 
 /* ---- builds ---- */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device,
+uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_machine *device,
                              uir_igraph **out_igraph) {
     *out_igraph = NULL;
     uir_igraph *igraph;
@@ -117,8 +117,8 @@ uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kin
     return count;
 }
 
-bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value) {
-    int space = uir_device_find_space(device, name, length);
+bool uir_igraph_device_value(const uir_machine *device, const char *name, size_t length, int64_t *out_value) {
+    int space = uir_machine_find_space(device, name, length);
     if (space >= 0 && device->spaces[space].capacity > 0 && device->spaces[space].capacity <= INT64_MAX) {
         *out_value = (int64_t)device->spaces[space].capacity;
         return true;
@@ -131,14 +131,14 @@ bool uir_igraph_device_value(const uir_device *device, const char *name, size_t 
 }
 
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from) {
-    const uir_device *device = igraph->device;
+    const uir_machine *device = igraph->device;
     const uir_iop_row *iop = uir_iop_get_row(instruction->code);
     bool mixed = iop->family == UIR_IOP_FAMILY_CAST || iop->family == UIR_IOP_FAMILY_MMA;
     uint32_t operands = 0, result = igraph->pointers.data[instruction->slices[0].pointer].space;
     for (uint32_t k = 1; k < instruction->slice_count; k++)
         operands |= 1u << igraph->pointers.data[instruction->slices[k].pointer].space;
-    int row = uir_device_find_legal(device, iop->name, instruction->dtype,
-                                    mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind, from);
+    int row = uir_machine_find_legal(device, iop->name, instruction->dtype,
+                                     mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind, from);
     if (row < 0 || iop->family != UIR_IOP_FAMILY_MMA) return row;
     return uir_legal_row_get_right(&device->legal[row]) >> instruction->dtype_c & 1 ? row : -1;
 }

@@ -1,7 +1,7 @@
 /* The iGraph: a kernel as a dataflow graph of device instructions over memory slices.
  *
  * In: parsed from text (docs/igraph.md is the reference) or built by lowering. Out: verified, interpreted, turned into
- * bytecode or source. An iGraph knows a machine only through its uir_device. Everything is in flat arrays of one
+ * bytecode or source. An iGraph knows a machine only through its uir_machine. Everything is in flat arrays of one
  * struct; expressions are dims (base/dims/dim.h) over the kernel's symbols. */
 #ifndef UIR_IR_IGRAPH_H
 #define UIR_IR_IGRAPH_H
@@ -132,7 +132,7 @@ typedef struct uir_iparallel {
 typedef struct uir_iphase {
     uir_iparallel parallel[4];
     uint32_t parallel_count;
-    uir_ibody bodies[UIR_DEVICE_MAX_UNIT_KINDS];
+    uir_ibody bodies[UIR_MACHINE_MAX_UNIT_KINDS];
     uint32_t body_count;
     bool has_kinds; /* written with `on kind { }` */
 } uir_iphase;
@@ -142,8 +142,8 @@ typedef struct uir_igraph {
     uir_allocator allocator; /* of everything below */
     uir_dims *dims;          /* owned */
     const char *name;
-    const uir_device *device; /* borrowed */
-    bool synchronised;        /* `igraph @k on d synchronised`: the verifier requires syncs */
+    const uir_machine *device; /* borrowed */
+    bool synchronised;         /* `igraph @k on d synchronised`: the verifier requires syncs */
     uir_vector(uir_isymbol) symbols;
     uir_vector(uir_condition) requires_;
     uir_vector(uir_ipointer) pointers;
@@ -155,11 +155,11 @@ typedef struct uir_igraph {
 } uir_igraph;
 
 /* ---- creation, text ---- */
-uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_device *device,
+uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_machine *device,
                              uir_igraph **out_igraph);
 void uir_igraph_destroy(uir_igraph *igraph); /* NULL is fine */
 /* Parses exactly one kernel. BAD_FILE with messages of line, column and caret. */
-uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                             size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph **out_igraph);
 /* Parses all kernels of a text: the variants of one kernel, or several. */
 typedef struct uir_igraph_list {
@@ -167,11 +167,11 @@ typedef struct uir_igraph_list {
     uint32_t count, capacity;
     uir_allocator allocator;
 } uir_igraph_list;
-uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list);
 /* The same for a part of a file that begins at line `line`. */
-uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                                  size_t length, uint32_t line, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list);
 /* Takes over the kernel, also on failure. */
@@ -190,7 +190,7 @@ uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t le
 /* The dim that is the symbol. */
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 /* Value of a name that the device defines: a space's capacity in bytes, `cores`; false if unknown. */
-bool uir_igraph_device_value(const uir_device *device, const char *name, size_t length, int64_t *out_value);
+bool uir_igraph_device_value(const uir_machine *device, const char *name, size_t length, int64_t *out_value);
 /* The pipe of an instruction of a verified kernel, by its legal row; -1: in order with all pipes. */
 int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* The first row of the device's table from `from` on by which a unit of the kind may execute the instruction on its

@@ -21,9 +21,9 @@ typedef struct walk {
     int64_t *values, *trips; /* per symbol */
     bool *bound;
     uint32_t symbol_count;
-    wait_times *waits;                       /* per instruction */
-    double free_at[UIR_DEVICE_MAX_PIPES];    /* of the unit at work: when its pipe has done what it was given */
-    double not_before[UIR_DEVICE_MAX_PIPES]; /* and may begin with what it is given next */
+    wait_times *waits;                        /* per instruction */
+    double free_at[UIR_MACHINE_MAX_PIPES];    /* of the unit at work: when its pipe has done what it was given */
+    double not_before[UIR_MACHINE_MAX_PIPES]; /* and may begin with what it is given next */
 } walk;
 
 static uir_status evaluate(walk *w, uir_dim dim, int64_t *out_value) {
@@ -125,7 +125,7 @@ static int64_t count_blocks(int64_t extent, uint32_t block) {
 
 /* Of mma: its blocks of rows by columns by depth. */
 static uir_status count_mma_blocks(walk *w, const uir_iinstruction *in, double *out_blocks) {
-    const uir_device *d = w->igraph->device;
+    const uir_machine *d = w->igraph->device;
     const uir_islice *a = &in->slices[1], *b = &in->slices[2];
     int64_t m = 1, n = 1, k = 1;
     if (a->rank > 1) UIR_TRY(evaluate(w, a->counts[a->rank - 2], &m));
@@ -153,7 +153,7 @@ static uir_status count_operations(walk *w, const uir_iinstruction *in, const ui
 }
 
 static uir_status execute(walk *w, const uir_iinstruction *in) {
-    const uir_device *d = w->igraph->device;
+    const uir_machine *d = w->igraph->device;
     const uir_iop_row *op = uir_iop_get_row(in->code);
     static const uir_legal_row unknown = {.pipe = -1};
     const uir_legal_row *row = in->legal_row < d->legal_count ? &d->legal[in->legal_row] : &unknown;
@@ -167,7 +167,7 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
         uint32_t to = space_of(w, &in->slices[0]), from = in->slice_count > 1 ? space_of(w, &in->slices[1]) : to;
         w->out->moved[from][to] += longest;
         UIR_TRY(count_granules(w, in, from, to, &longest));
-        cycles = uir_device_move_cycles(d, row, (int)from, (int)to, elements, (double)longest);
+        cycles = uir_machine_move_cycles(d, row, (int)from, (int)to, elements, (double)longest);
     } else if (op->family == UIR_IOP_FAMILY_MMA) {
         UIR_TRY(count_operations(w, in, op));
         UIR_TRY(count_mma_blocks(w, in, &steps));
@@ -267,7 +267,7 @@ static uir_status walk_index(walk *w, const uir_ibody *body, double *out_cycles)
     memset(w->waits, 0, w->igraph->instructions.count * sizeof *w->waits);
     UIR_TRY(walk_items(w, body->first_item));
     *out_cycles = 0;
-    for (uint32_t p = 0; p < UIR_DEVICE_MAX_PIPES; p++)
+    for (uint32_t p = 0; p < UIR_MACHINE_MAX_PIPES; p++)
         if (w->free_at[p] > *out_cycles) *out_cycles = w->free_at[p];
     return UIR_STATUS_OK;
 }
@@ -276,7 +276,7 @@ static uir_status walk_index(walk *w, const uir_ibody *body, double *out_cycles)
 static uir_status walk_body(walk *w, const uir_iphase *phase, const uir_ibody *body, const int64_t *extents,
                             uir_arena *arena, double *out_cycles) {
     int64_t copies = body->unit_symbol == NONE ? 1 : body->unit_count, total = copies;
-    int64_t units = uir_device_count_units(w->igraph->device, body->unit_kind);
+    int64_t units = uir_machine_count_units(w->igraph->device, body->unit_kind);
     for (uint32_t a = 0; a < phase->parallel_count; a++)
         if (__builtin_mul_overflow(total, extents[a], &total))
             return uir_error(w->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "kernel @%s: too many parallel indices",
@@ -343,8 +343,8 @@ uir_status uir_igraph_estimate(const uir_igraph *igraph, const int64_t *dim_valu
     return status;
 }
 
-uir_estimate_floor uir_estimate_get_floor(const uir_device *device, const uir_estimate *estimate) {
-    int memory = uir_device_find_role(device, UIR_SPACE_MEMORY);
+uir_estimate_floor uir_estimate_get_floor(const uir_machine *device, const uir_estimate *estimate) {
+    int memory = uir_machine_find_role(device, UIR_SPACE_MEMORY);
     uir_estimate_floor floor = {0};
     if (memory >= 0 && device->peak_bytes_per_second > 0)
         floor.moving = (double)(estimate->read[memory] + estimate->written[memory]) / device->peak_bytes_per_second;

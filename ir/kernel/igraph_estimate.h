@@ -15,13 +15,13 @@
 typedef struct uir_estimate {
     /* Bytes of all operands and results in a space; a repeated operand counts once. A box counts within the tensor's
      * extents, a window in full. */
-    uint64_t read[UIR_DEVICE_MAX_SPACES], written[UIR_DEVICE_MAX_SPACES];
-    uint64_t moved[UIR_DEVICE_MAX_SPACES][UIR_DEVICE_MAX_SPACES]; /* by moves only: from, to */
-    double pipe_cycles[UIR_DEVICE_MAX_PIPES]; /* of the pipe's instructions, summed over all units */
-    double cycles;                            /* of the kernel */
-    double operations;                        /* on elements: one per element of a result, two per multiply-add of
-                                               * mma */
-    uint64_t most_units;                      /* that work in parallel, in the phase with the most */
+    uint64_t read[UIR_MACHINE_MAX_SPACES], written[UIR_MACHINE_MAX_SPACES];
+    uint64_t moved[UIR_MACHINE_MAX_SPACES][UIR_MACHINE_MAX_SPACES]; /* by moves only: from, to */
+    double pipe_cycles[UIR_MACHINE_MAX_PIPES]; /* of the pipe's instructions, summed over all units */
+    double cycles;                             /* of the kernel */
+    double operations;                         /* on elements: one per element of a result, two per multiply-add of
+                                                * mma */
+    uint64_t most_units;                       /* that work in parallel, in the phase with the most */
 } uir_estimate;
 
 /* Lower bounds in seconds for any parallelism: bytes to and from the device's memory, and operations, at the device's
@@ -29,7 +29,7 @@ typedef struct uir_estimate {
 typedef struct uir_estimate_floor {
     double moving, computing;
 } uir_estimate_floor;
-uir_estimate_floor uir_estimate_get_floor(const uir_device *device, const uir_estimate *estimate);
+uir_estimate_floor uir_estimate_get_floor(const uir_machine *device, const uir_estimate *estimate);
 
 /* CANCELLED once the flag is set; INVALID_ARGUMENT for sizes that the kernel excludes. */
 uir_status uir_igraph_estimate(const uir_igraph *igraph, const int64_t *dim_values, const int64_t *tile_values,

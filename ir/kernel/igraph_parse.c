@@ -47,11 +47,11 @@ static uir_status iparse_no_name(uir_iparser *p, const uir_token *token, const c
 }
 
 static const char *space_name(const void *user, uint32_t index) {
-    return ((const uir_device *)user)->spaces[index].name;
+    return ((const uir_machine *)user)->spaces[index].name;
 }
 
 static const char *unit_kind_name(const void *user, uint32_t index) {
-    return ((const uir_device *)user)->unit_kinds[index];
+    return ((const uir_machine *)user)->unit_kinds[index];
 }
 
 static const char *visible_name(const void *user, uint32_t index) {
@@ -360,7 +360,7 @@ static uir_status parse_pointers(uir_iparser *p) {
     const uir_token *token = &p->tokens->current;
     if (token->kind != UIR_TOKEN_NAME)
         return uir_tokenizer_error(p->tokens, "expected a memory space of %s", g->device->name);
-    int space = uir_device_find_space(g->device, token->text, token->length);
+    int space = uir_machine_find_space(g->device, token->text, token->length);
     if (space < 0) {
         char what[96];
         snprintf(what, sizeof what, "memory space of %s", g->device->name);
@@ -575,15 +575,15 @@ static uir_status parse_parallel(uir_iparser *p, uir_iphase *phase) {
 }
 
 static uir_status parse_body(uir_iparser *p, uir_iphase *phase) {
-    const uir_device *device = p->igraph->device;
-    if (phase->body_count == UIR_DEVICE_MAX_UNIT_KINDS)
+    const uir_machine *device = p->igraph->device;
+    if (phase->body_count == UIR_MACHINE_MAX_UNIT_KINDS)
         return uir_tokenizer_error(p->tokens, "too many bodies in a phase");
     uir_ibody *body = &phase->bodies[phase->body_count++];
     *body = (uir_ibody){.unit_symbol = UINT32_MAX, .unit_count = 1, .first_item = UINT32_MAX};
     const uir_token *token = &p->tokens->current;
     if (token->kind != UIR_TOKEN_NAME)
         return uir_tokenizer_error(p->tokens, "expected a kind of unit of %s", device->name);
-    int kind = uir_device_find_unit_kind(device, token->text, token->length);
+    int kind = uir_machine_find_unit_kind(device, token->text, token->length);
     if (kind < 0) {
         char what[96];
         snprintf(what, sizeof what, "kind of unit of %s", device->name);
@@ -682,13 +682,13 @@ static uir_status parse_kernel_body(uir_iparser *p) {
 }
 
 /* A device's name, and a chip's in quotes where it is not its first one. */
-static uir_status parse_device(const uir_device_list *devices, uir_tokenizer *tokens, const uir_device **out_device) {
+static uir_status parse_device(const uir_machine_list *devices, uir_tokenizer *tokens, const uir_machine **out_device) {
     char known[512] = "";
     size_t length = 0;
     uir_token name = tokens->current, chip;
     *out_device = NULL;
     for (uint32_t i = 0; i < devices->count; i++) {
-        const uir_device *d = devices->devices[i];
+        const uir_machine *d = devices->devices[i];
         if (!*out_device && uir_tokenizer_is(tokens, d->name)) *out_device = d;
         if (d->is_first_chip && length < sizeof known)
             length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "", d->name);
@@ -699,7 +699,7 @@ static uir_status parse_device(const uir_device_list *devices, uir_tokenizer *to
     if (chip.kind != UIR_TOKEN_STRING) return UIR_STATUS_OK;
     known[0] = 0, length = 0;
     for (uint32_t i = 0; i < devices->count; i++) {
-        const uir_device *d = devices->devices[i];
+        const uir_machine *d = devices->devices[i];
         if (strlen(d->name) != name.length || memcmp(d->name, name.text, name.length) != 0) continue;
         if (strlen(d->chip) == chip.length && memcmp(d->chip, chip.text, chip.length) == 0) {
             *out_device = d;
@@ -712,7 +712,7 @@ static uir_status parse_device(const uir_device_list *devices, uir_tokenizer *to
     return uir_tokenizer_error(tokens, "unknown chip; known are: %s", known);
 }
 
-static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_list *devices, uir_tokenizer *tokens,
+static uir_status parse_kernel(const uir_allocator *allocator, const uir_machine_list *devices, uir_tokenizer *tokens,
                                uir_arena *scratch, uir_igraph **out_igraph) {
     UIR_TRY(uir_tokenizer_expect(tokens, "igraph"));
     if (tokens->current.kind != UIR_TOKEN_AT) return uir_tokenizer_error(tokens, "expected @name");
@@ -720,7 +720,7 @@ static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_
     UIR_TRY_ALLOCATE(name, uir_arena_copy_string(scratch, tokens->current.text, tokens->current.length));
     uir_tokenizer_advance(tokens);
     UIR_TRY(uir_tokenizer_expect(tokens, "on"));
-    const uir_device *device;
+    const uir_machine *device;
     UIR_TRY(parse_device(devices, tokens, &device));
     uir_igraph *igraph;
     UIR_TRY(uir_igraph_create(allocator, name, device, &igraph));
@@ -736,13 +736,13 @@ static uir_status parse_kernel(const uir_allocator *allocator, const uir_device_
     return UIR_STATUS_OK;
 }
 
-uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                                  size_t length, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list) {
     return uir_igraph_parse_part(allocator, devices, text, length, 1, file, diagnostics, out_list);
 }
 
-uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                                  size_t length, uint32_t line, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list) {
     *out_list = (uir_igraph_list){.allocator = *allocator};
@@ -761,7 +761,7 @@ uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_devic
     return status;
 }
 
-uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_device_list *devices, const char *text,
+uir_status uir_igraph_parse(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                             size_t length, const char *file, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
     uir_igraph_list list;
     *out_igraph = NULL;

@@ -250,7 +250,7 @@ static void append_names(uir_text *text, const char *what, const char *const *na
 }
 
 static uir_status no_sync(uir_iparser *p, const mnemonic *m) {
-    const uir_device *device = p->igraph->device;
+    const uir_machine *device = p->igraph->device;
     uir_text text;
     uir_text_init(&text, &p->scratch->allocator);
     append_names(&text, "; pipes: ", device->pipes, device->pipe_count);
@@ -263,7 +263,7 @@ static uir_status no_sync(uir_iparser *p, const mnemonic *m) {
 }
 
 static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction *out) {
-    const uir_device *device = p->igraph->device;
+    const uir_machine *device = p->igraph->device;
     const uir_token *a = &m->segments[1], *b = &m->segments[2];
     out->sync_pointer = UINT32_MAX;
     if (m->count == 2 && uir_iparse_token_is(a, "group", 5)) {
@@ -274,12 +274,12 @@ static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction
         int from = -1, to = -1;
         if (m->count == 3) {
             out->sync_kind = UIR_SYNC_PIPES;
-            from = uir_device_find_pipe(device, a->text, a->length);
-            to = uir_device_find_pipe(device, b->text, b->length);
+            from = uir_machine_find_pipe(device, a->text, a->length);
+            to = uir_machine_find_pipe(device, b->text, b->length);
             if (from < 0 || to < 0) {
                 out->sync_kind = UIR_SYNC_KINDS;
-                from = uir_device_find_unit_kind(device, a->text, a->length);
-                to = uir_device_find_unit_kind(device, b->text, b->length);
+                from = uir_machine_find_unit_kind(device, a->text, a->length);
+                to = uir_machine_find_unit_kind(device, b->text, b->length);
             }
         }
         if (from < 0 || to < 0) return no_sync(p, m);
@@ -305,7 +305,7 @@ static uir_status read_suffix(uir_iparser *p, mnemonic *m, uint32_t used, uir_ii
     for (uint32_t i = used; i < m->count; i++) {
         const uir_token *s = &m->segments[i];
         uir_dtype dtype;
-        int space = uir_device_find_space(p->igraph->device, s->text, s->length);
+        int space = uir_machine_find_space(p->igraph->device, s->text, s->length);
         if (has_axis && !out->axis && (uir_iparse_token_is(s, "row", 3) || uir_iparse_token_is(s, "col", 3))) {
             out->axis = s->text[0] == 'r' ? UIR_IAXIS_ROW : UIR_IAXIS_COL;
         } else if (has_scope && (uir_iparse_token_is(s, "unit", 4) || uir_iparse_token_is(s, "group", 5))) {

@@ -417,7 +417,7 @@ static uir_status give_fitting(places *p) {
 }
 
 static uir_status give_in_scratch(places *p) {
-    int scratch = uir_device_find_role(p->g->device, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(p->g->device, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
         uint32_t loop = doubling_loop(p, i);
         if (loop != NONE && p->buffers[i].moved && (int)p->g->pointers.data[i].space == scratch)

@@ -123,7 +123,7 @@ static void put_slice(printer *p, const uir_islice *slice) {
 }
 
 static void put_sync(printer *p, const uir_iinstruction *i) {
-    const uir_device *device = p->igraph->device;
+    const uir_machine *device = p->igraph->device;
     switch (i->sync_kind) {
     case UIR_SYNC_PIPES:
         uir_text_append_format(p->text, "sync.%s.%s", device->pipes[i->sync_from], device->pipes[i->sync_to]);

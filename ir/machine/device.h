@@ -10,9 +10,9 @@
 #include "ir/machine/iops.h"
 #include "ir/machine/layout.h"
 
-#define UIR_DEVICE_MAX_SPACES     8
-#define UIR_DEVICE_MAX_UNIT_KINDS 4
-#define UIR_DEVICE_MAX_PIPES      8
+#define UIR_MACHINE_MAX_SPACES     8
+#define UIR_MACHINE_MAX_UNIT_KINDS 4
+#define UIR_MACHINE_MAX_PIPES      8
 
 /* The units that share one instance of a space. */
 typedef enum uir_scope { UIR_SCOPE_UNIT, UIR_SCOPE_GROUP, UIR_SCOPE_DEVICE } uir_scope;
@@ -85,22 +85,22 @@ enum {
     UIR_LEGAL_TRANSPOSES = 1u << 9,     /* a move: rows of the operand are columns of the result; both begin aligned */
 };
 
-typedef struct uir_device {
+typedef struct uir_machine {
     const char *name;   /* after `on`: "cpu" */
     const char *chip;   /* "generic", "avx512", "910B1", "sm_90" */
     bool is_first_chip; /* of its name: the default of a text that names no chip */
-    uir_space spaces[UIR_DEVICE_MAX_SPACES];
+    uir_space spaces[UIR_MACHINE_MAX_SPACES];
     uint32_t space_count;
-    const char *unit_kinds[UIR_DEVICE_MAX_UNIT_KINDS]; /* "core"; "cube", "vector"; "warp" */
+    const char *unit_kinds[UIR_MACHINE_MAX_UNIT_KINDS]; /* "core"; "cube", "vector"; "warp" */
     uint32_t unit_kind_count;
-    const char *pipes[UIR_DEVICE_MAX_PIPES]; /* for sync.<pipe>.<pipe>; none: program order suffices */
+    const char *pipes[UIR_MACHINE_MAX_PIPES]; /* for sync.<pipe>.<pipe>; none: program order suffices */
     uint32_t pipe_count;
     uint32_t flag_count;   /* of each pair of pipes, for waits; 0: unlimited */
     uint32_t signal_count; /* of a group, for waits of one unit kind for another; 0: unlimited */
-    uint32_t unit_counts[UIR_DEVICE_MAX_UNIT_KINDS]; /* of a group; 0: units_per_group of any kind */
-    uint32_t units_per_group;                        /* maximum; 1: a group is one unit */
-    uint32_t group_count;                            /* of the machine (cores); 0: unknown */
-    bool has_device_barrier;                         /* phases of one kernel are possible */
+    uint32_t unit_counts[UIR_MACHINE_MAX_UNIT_KINDS]; /* of a group; 0: units_per_group of any kind */
+    uint32_t units_per_group;                         /* maximum; 1: a group is one unit */
+    uint32_t group_count;                             /* of the machine (cores); 0: unknown */
+    bool has_device_barrier;                          /* phases of one kernel are possible */
     const uir_legal_row *legal;
     uint32_t legal_count;
     uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
@@ -114,36 +114,36 @@ typedef struct uir_device {
                                * backend, not by a text */
     double cycles_per_second; /* of its units; 0: unknown */
     double peak_flops, peak_bytes_per_second; /* 0: unknown; f32, whole device: for models of time */
-} uir_device;
+} uir_machine;
 
 /* Index of a space / unit kind / pipe by name; -1 if absent. */
-int uir_device_find_space(const uir_device *device, const char *name, size_t length);
-int uir_device_find_unit_kind(const uir_device *device, const char *name, size_t length);
-int uir_device_find_pipe(const uir_device *device, const char *name, size_t length);
+int uir_machine_find_space(const uir_machine *device, const char *name, size_t length);
+int uir_machine_find_unit_kind(const uir_machine *device, const char *name, size_t length);
+int uir_machine_find_pipe(const uir_machine *device, const char *name, size_t length);
 /* The first space with the role (UIR_SPACE_*): descriptions name spaces near the units first, so the nearest; -1 if
  * none has it. */
-int uir_device_find_role(const uir_device *device, uint32_t role);
+int uir_machine_find_role(const uir_machine *device, uint32_t role);
 /* The first scratch space, unless a cache backs it: instructions need their operands moved there. -1 if none. */
-int uir_device_find_scratch(const uir_device *device);
+int uir_machine_find_scratch(const uir_machine *device);
 /* Bytes of a space that a kernel should keep to: its working set, else its capacity. */
-uint64_t uir_device_working_set(const uir_device *device, int space);
+uint64_t uir_machine_working_set(const uir_machine *device, int space);
 /* Whether a row's name ("unary.*", "*") matches an instruction's. */
 bool uir_legal_name_matches(const char *pattern, const char *iop);
 /* The first fitting row from `from` on; -1 if none. `spaces_operand`: bit per space of an operand; `other`: the dtype
  * cast to, or of mma's A or B; NONE for other iOps. */
-int uir_device_find_legal(const uir_device *device, const char *iop, uir_dtype dtype, uir_dtype other,
-                          uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
+int uir_machine_find_legal(const uir_machine *device, const char *iop, uir_dtype dtype, uir_dtype other,
+                           uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
 /* Whether mma multiplies operands of this dtype, A or (`is_right`) B, into accumulators of dtype `sums`, each in its
  * space. */
-bool uir_device_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right);
+bool uir_machine_multiplies(const uir_machine *device, uir_dtype sums, uir_dtype factor, bool is_right);
 /* The row that multiplies A of dtype `left` by B of dtype `right`; NULL: none. */
-const uir_legal_row *uir_device_find_pair(const uir_device *device, uir_dtype sums, uir_dtype left, uir_dtype right);
-static inline bool uir_device_multiplies_pair(const uir_device *device, uir_dtype sums, uir_dtype left,
-                                              uir_dtype right) {
-    return uir_device_find_pair(device, sums, left, right) != NULL;
+const uir_legal_row *uir_machine_find_pair(const uir_machine *device, uir_dtype sums, uir_dtype left, uir_dtype right);
+static inline bool uir_machine_multiplies_pair(const uir_machine *device, uir_dtype sums, uir_dtype left,
+                                               uir_dtype right) {
+    return uir_machine_find_pair(device, sums, left, right) != NULL;
 }
 /* Whether instructions on this space require rows that begin at multiples of its alignment. */
-bool uir_device_wants_rows(const uir_device *device, int space);
+bool uir_machine_wants_rows(const uir_machine *device, int space);
 /* Rows and columns of a block of the space's format; false: it has no format for the dtype. */
 bool uir_space_get_block(const uir_space *space, uir_dtype dtype, int64_t *out_rows, int64_t *out_columns);
 /* The layout of a matrix of these extents in the blocks of a space that has some; its last blocks may be partial. */
@@ -151,32 +151,32 @@ void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_di
                            uir_layout *out_layout);
 const char *uir_space_blocks_name(uir_space_blocks blocks); /* "rows_of_columns" */
 /* Units of cost models, at least 1: f32 elements of a vector, and vectors multiplied and added per cycle. */
-int64_t uir_device_lanes(const uir_device *device);
-int64_t uir_device_multiply_adds(const uir_device *device);
+int64_t uir_machine_lanes(const uir_machine *device);
+int64_t uir_machine_multiply_adds(const uir_machine *device);
 /* The dtypes of mma's operand B, a bit each. */
 uint32_t uir_legal_row_get_right(const uir_legal_row *row);
 /* The row by which any unit kind moves elements between two spaces, or multiplies; NULL: none. */
-const uir_legal_row *uir_device_find_move(const uir_device *device, uir_dtype dtype, int from, int to);
-const uir_legal_row *uir_device_find_mma(const uir_device *device, uir_dtype sums, uir_dtype factor);
+const uir_legal_row *uir_machine_find_move(const uir_machine *device, uir_dtype dtype, int from, int to);
+const uir_legal_row *uir_machine_find_mma(const uir_machine *device, uir_dtype sums, uir_dtype factor);
 /* Cycles of `steps` vectors, or blocks, by the row. */
 double uir_legal_row_cycles(const uir_legal_row *row, double steps);
 /* Cycles of a move of `elements` and `bytes`: by its row (NULL: no row), else by the slower of its spaces, else a
  * vector per cycle. */
-double uir_device_move_cycles(const uir_device *device, const uir_legal_row *row, int from, int to, double elements,
-                              double bytes);
+double uir_machine_move_cycles(const uir_machine *device, const uir_legal_row *row, int from, int to, double elements,
+                               double bytes);
 /* The row by which any unit kind executes an instruction of one dtype within a space; NULL: none. */
-const uir_legal_row *uir_device_find_within(const uir_device *device, const char *iop, uir_dtype dtype, int space);
+const uir_legal_row *uir_machine_find_within(const uir_machine *device, const char *iop, uir_dtype dtype, int space);
 /* Units of a kind of the whole device; 0: unknown. */
-int64_t uir_device_count_units(const uir_device *device, uint32_t kind);
+int64_t uir_machine_count_units(const uir_machine *device, uint32_t kind);
 /* The shortest path of moves from one space to another: its length, and the space that each move ends in, the last one
  * `to`. 0 within one space; -1 if no path exists. */
-int uir_device_find_path(const uir_device *device, uir_dtype dtype, int from, int to,
-                         int out_spaces[UIR_DEVICE_MAX_SPACES]);
+int uir_machine_find_path(const uir_machine *device, uir_dtype dtype, int from, int to,
+                          int out_spaces[UIR_MACHINE_MAX_SPACES]);
 
 /* The devices that a parser knows. */
-typedef struct uir_device_list {
-    const uir_device *const *devices;
+typedef struct uir_machine_list {
+    const uir_machine *const *devices;
     uint32_t count;
-} uir_device_list;
+} uir_machine_list;
 
 #endif

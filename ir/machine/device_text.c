@@ -22,7 +22,7 @@ typedef struct word_row {
 } word_row;
 
 static const number_row device_numbers[] = {
-#define UIR_DEVICE_NUMBER(word, type, member, least, most) {#word, type, offsetof(uir_device, member), least, most},
+#define UIR_MACHINE_NUMBER(word, type, member, least, most) {#word, type, offsetof(uir_machine, member), least, most},
 #include "ir/machine/device.def"
 };
 static const number_row space_numbers[] = {
@@ -69,7 +69,7 @@ typedef struct named_form {
 typedef struct device_parser {
     uir_tokenizer *tokens;
     uir_arena *arena;
-    uir_device *device;
+    uir_machine *device;
     uir_names source_names, dtype_names, form_names; /* those of all chips are the common parser's */
     uir_vector(named_mask) dtypes;
     uir_vector(named_form) forms;
@@ -103,8 +103,8 @@ static bool is_reserved(const uir_token *token) {
 static uir_status expect_new_name(device_parser *p, const char *what, const char **out_name) {
     const uir_token *token = &p->tokens->current;
     if (token->kind != UIR_TOKEN_NAME) return uir_tokenizer_error(p->tokens, "expected the name of %s", what);
-    if (token->length > UIR_DEVICE_MAX_NAME)
-        return uir_tokenizer_error(p->tokens, "names have at most %d characters", UIR_DEVICE_MAX_NAME);
+    if (token->length > UIR_MACHINE_MAX_NAME)
+        return uir_tokenizer_error(p->tokens, "names have at most %d characters", UIR_MACHINE_MAX_NAME);
     if (is_reserved(token))
         return uir_tokenizer_error(p->tokens, "'%.*s' is a reserved word of kernel texts: %s needs another name",
                                    (int)token->length, token->text, what);
@@ -175,7 +175,7 @@ static uir_status parse_source(device_parser *p) {
         return UIR_STATUS_OK;
     }
     return uir_tokenizer_error(p->tokens, "unknown source '%.*s': declare it before its use",
-                               (int)(token->length > UIR_DEVICE_MAX_NAME ? UIR_DEVICE_MAX_NAME : token->length),
+                               (int)(token->length > UIR_MACHINE_MAX_NAME ? UIR_MACHINE_MAX_NAME : token->length),
                                token->text);
 }
 
@@ -217,12 +217,12 @@ static void set_least(const number_row *rows, uint32_t count, void *object) {
 
 /* ---- spaces ---- */
 static uir_status parse_space(device_parser *p) {
-    uir_device *d = p->device;
-    int known = uir_device_find_space(d, p->tokens->current.text, p->tokens->current.length);
+    uir_machine *d = p->device;
+    int known = uir_machine_find_space(d, p->tokens->current.text, p->tokens->current.length);
     if (known >= 0 && !p->common) return uir_tokenizer_error(p->tokens, "this space is described already");
     if (known < 0) {
-        if (d->space_count == UIR_DEVICE_MAX_SPACES)
-            return uir_tokenizer_error(p->tokens, "a device has at most %d spaces", UIR_DEVICE_MAX_SPACES);
+        if (d->space_count == UIR_MACHINE_MAX_SPACES)
+            return uir_tokenizer_error(p->tokens, "a device has at most %d spaces", UIR_MACHINE_MAX_SPACES);
         uir_space space = {.scope = UIR_SCOPE_UNIT};
         set_least(space_numbers, LENGTH(space_numbers), &space);
         UIR_TRY(expect_new_name(p, "a space", &space.name));
@@ -340,7 +340,7 @@ static uir_status find_form(device_parser *p, const named_form **out_form) {
 
 /* Where an instruction's operands are, whose it is, what it wants, and what it costs. */
 static uir_status parse_form(device_parser *p, uir_legal_row *row) {
-    const uir_device *d = p->device;
+    const uir_machine *d = p->device;
     for (;;) {
         bool is_number;
         UIR_TRY(parse_number(p, legal_numbers, LENGTH(legal_numbers), row, &is_number));
@@ -370,9 +370,9 @@ static uir_status parse_form(device_parser *p, uir_legal_row *row) {
 }
 
 static uir_status add_legal(device_parser *p, uir_legal_row row) {
-    if (p->legal.count + p->own.count == UIR_DEVICE_MAX_LEGAL)
+    if (p->legal.count + p->own.count == UIR_MACHINE_MAX_LEGAL)
         return uir_tokenizer_error_at(p->tokens, &p->tokens->previous, "more than %d legal instructions",
-                                      UIR_DEVICE_MAX_LEGAL);
+                                      UIR_MACHINE_MAX_LEGAL);
     return p->common ? uir_vector_push(p->arena, &p->own, row) : uir_vector_push(p->arena, &p->legal, row);
 }
 
@@ -474,10 +474,10 @@ static uir_status parse_item(device_parser *p) {
         return put_name(p, &p->source_names, name, 0);
     }
     if (uir_tokenizer_accept(p->tokens, "kinds"))
-        return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_DEVICE_MAX_UNIT_KINDS,
+        return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_MACHINE_MAX_UNIT_KINDS,
                            &p->device->unit_kind_count, p->device->unit_counts);
     if (uir_tokenizer_accept(p->tokens, "pipes"))
-        return parse_names(p, "a pipe", p->device->pipes, UIR_DEVICE_MAX_PIPES, &p->device->pipe_count, NULL);
+        return parse_names(p, "a pipe", p->device->pipes, UIR_MACHINE_MAX_PIPES, &p->device->pipe_count, NULL);
     if (uir_tokenizer_accept(p->tokens, "device_barrier")) {
         p->device->has_device_barrier = true;
         return UIR_STATUS_OK;
@@ -510,7 +510,7 @@ static uir_status parse_item(device_parser *p) {
 
 /* What readers of a device may rely on. */
 static uir_status check_device(device_parser *p, const uir_token *at) {
-    const uir_device *d = p->device;
+    const uir_machine *d = p->device;
     uint32_t all_roles = 0;
     if (!d->unit_kind_count) return uir_tokenizer_error_at(p->tokens, at, "the device has no kind of unit");
     for (uint32_t i = 0; i < d->space_count; i++) {
@@ -540,21 +540,21 @@ static uir_status check_device(device_parser *p, const uir_token *at) {
 }
 
 /* A chip: what all have, and what it says itself. */
-static uir_status parse_chip(device_parser *common, uir_device_vector *devices, uint32_t first) {
+static uir_status parse_chip(device_parser *common, uir_machine_vector *devices, uint32_t first) {
     device_parser chip = *common;
     uir_token at = common->tokens->current;
-    uir_device *device;
-    if (at.kind != UIR_TOKEN_STRING || !at.length || at.length > UIR_DEVICE_MAX_NAME || strlen(at.text) != at.length)
+    uir_machine *device;
+    if (at.kind != UIR_TOKEN_STRING || !at.length || at.length > UIR_MACHINE_MAX_NAME || strlen(at.text) != at.length)
         return uir_tokenizer_error(common->tokens, "expected the chip's name, in quotes, of at most %d characters",
-                                   UIR_DEVICE_MAX_NAME);
+                                   UIR_MACHINE_MAX_NAME);
     for (uint32_t i = first; i < devices->count; i++)
         if (strcmp(devices->data[i]->chip, at.text) == 0)
             return uir_tokenizer_error(common->tokens, "this chip is described already");
-    if (devices->count - first == UIR_DEVICE_MAX_CHIPS)
-        return uir_tokenizer_error(common->tokens, "more than %d chips", UIR_DEVICE_MAX_CHIPS);
+    if (devices->count - first == UIR_MACHINE_MAX_CHIPS)
+        return uir_tokenizer_error(common->tokens, "more than %d chips", UIR_MACHINE_MAX_CHIPS);
     uir_tokenizer_advance(common->tokens);
     UIR_TRY_ALLOCATE(device, uir_arena_copy(common->arena, common->device, sizeof *device));
-    const uir_device *like = NULL;
+    const uir_machine *like = NULL;
     if (uir_tokenizer_accept(common->tokens, "like")) {
         const uir_token *token = &common->tokens->current;
         for (uint32_t i = first; i < devices->count && token->kind == UIR_TOKEN_STRING; i++)
@@ -582,7 +582,7 @@ static uir_status parse_chip(device_parser *common, uir_device_vector *devices, 
     return uir_vector_push(common->arena, devices, device);
 }
 
-static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_names *names, uir_device_vector *devices) {
+static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_names *names, uir_machine_vector *devices) {
     device_parser p = {.tokens = tokens, .arena = arena};
     uint32_t first = devices->count;
     UIR_TRY_ALLOCATE(p.device, uir_arena_allocate(arena, sizeof *p.device));
@@ -599,13 +599,13 @@ static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_name
     return uir_tokenizer_expect(tokens, "}");
 }
 
-uir_status uir_device_parse(const char *text, size_t length, const char *file, uir_arena *arena,
-                            uir_diagnostics *diagnostics, uir_device_vector *devices) {
+uir_status uir_machine_parse(const char *text, size_t length, const char *file, uir_arena *arena,
+                             uir_diagnostics *diagnostics, uir_machine_vector *devices) {
     uir_tokenizer tokens;
     uir_location location = {.file = file};
-    if (length > UIR_DEVICE_MAX_TEXT_BYTES)
+    if (length > UIR_MACHINE_MAX_TEXT_BYTES)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, &location, "a description has at most %u bytes",
-                         UIR_DEVICE_MAX_TEXT_BYTES);
+                         UIR_MACHINE_MAX_TEXT_BYTES);
     device_parser before = {.arena = arena};
     uir_names names = {{0}, {0}}; /* of devices */
     for (uint32_t i = 0; i < devices->count; i++) UIR_TRY(put_name(&before, &names, devices->data[i]->name, i));
@@ -668,7 +668,7 @@ static void print_dtypes(uint32_t mask, const char *before, uir_text *text) {
     }
 }
 
-static void print_space(const uir_device *d, const uir_space *s, uir_text *text) {
+static void print_space(const uir_machine *d, const uir_space *s, uir_text *text) {
     uir_text_append_format(text, "  space %s {", s->name);
     print_words(s->roles, " roles ", roles, LENGTH(roles), text);
     for (uint32_t i = 0; i < LENGTH(scopes); i++)
@@ -680,7 +680,7 @@ static void print_space(const uir_device *d, const uir_space *s, uir_text *text)
     uir_text_append_string(text, " }\n");
 }
 
-static void print_legal(const uir_device *d, const uir_legal_row *row, uir_text *text) {
+static void print_legal(const uir_machine *d, const uir_legal_row *row, uir_text *text) {
     uir_text_append_format(text, "  legal %s", row->iop);
     print_dtypes(row->dtypes, " of ", text);
     print_dtypes(row->dtypes_other, " to ", text);
@@ -694,7 +694,7 @@ static void print_legal(const uir_device *d, const uir_legal_row *row, uir_text 
     uir_text_append_string(text, "\n");
 }
 
-void uir_device_print(const uir_device *d, uir_text *text) {
+void uir_machine_print(const uir_machine *d, uir_text *text) {
     uir_text_append_format(text, "device %s {\n  source given \"the description that this was printed from\"\n",
                            d->name);
     for (uint32_t i = 0; i < d->unit_kind_count; i++) {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *uir_lower_space(const uir_device *device, uint32_t role) {
-    int space = device ? uir_device_find_role(device, role) : -1;
+const char *uir_lower_space(const uir_machine *device, uint32_t role) {
+    int space = device ? uir_machine_find_role(device, role) : -1;
     return space < 0 ? NULL : device->spaces[space].name;
 }
 

@@ -35,13 +35,13 @@ typedef struct classifier {
 } classifier;
 
 /* Does mma read what lies in memory, by way of a cache? Else tiles come to it by moves (levels.c). */
-static bool reads_memory(const uir_device *device, uint32_t role) {
-    int space = uir_device_find_role(device, role);
+static bool reads_memory(const uir_machine *device, uint32_t role) {
+    int space = uir_machine_find_role(device, role);
     return space >= 0 && (device->spaces[space].is_cache || device->spaces[space].roles & UIR_SPACE_MEMORY);
 }
 
-bool uir_contraction_multiplies(const uir_device *device, uir_dtype sums, uir_dtype factor, bool is_right) {
-    return uir_device_multiplies(device, sums, factor, is_right) &&
+bool uir_contraction_multiplies(const uir_machine *device, uir_dtype sums, uir_dtype factor, bool is_right) {
+    return uir_machine_multiplies(device, sums, factor, is_right) &&
            reads_memory(device, is_right ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT);
 }
 
@@ -377,7 +377,7 @@ static uir_status rewrite(classifier *c, parting p, uint32_t after) {
 }
 
 /* Does the device multiply the two factors, or what is cast in them? They become the terms. */
-static uir_status find_multiplied(classifier *c, const uir_device *device, bool *out_is) {
+static uir_status find_multiplied(classifier *c, const uir_machine *device, bool *out_is) {
     uir_loop_function *f = c->f;
     uir_dtype sums = f->tensors.data[STATEMENT(f, c->update)->targets[0].tensor].dtype;
     uint32_t value = STATEMENT(f, c->update)->values[0];
@@ -430,7 +430,7 @@ static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *a
 
 /* What the device does not multiply is no contraction for it, nor is the only product of a group that is none by its
  * axes. */
-static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_device *device, bool only, uir_arena *arena) {
+static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_machine *device, bool only, uir_arena *arena) {
     classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id), .said = true};
     bool is = true;
     c.most = f->expressions.count + MOST_EXPRESSIONS;
@@ -445,7 +445,7 @@ static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_device *
 }
 
 /* Of the blocks that are said to be contractions, or of all others: how many there are. */
-static uir_status classify(uir_loop_function *f, const uir_device *device, bool said, uint32_t list, uir_arena *arena,
+static uir_status classify(uir_loop_function *f, const uir_machine *device, bool said, uint32_t list, uir_arena *arena,
                            uint32_t *count) {
     for (uint32_t id = list; id != NONE; id = STATEMENT(f, id)->next) {
         uir_status status = UIR_STATUS_OK;
@@ -464,7 +464,7 @@ static uir_status classify(uir_loop_function *f, const uir_device *device, bool 
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_classify(uir_loop_function *f, const uir_device *device, uint32_t *out_count) {
+uir_status uir_contraction_classify(uir_loop_function *f, const uir_machine *device, uint32_t *out_count) {
     uint32_t said = 0;
     uir_arena arena;
     *out_count = 0;

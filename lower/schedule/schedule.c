@@ -38,7 +38,7 @@ static uir_status begin(uir_schedule *s) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_schedule_create(uir_loop_function *function, const uir_device *device, uir_diagnostics *diagnostics,
+uir_status uir_schedule_create(uir_loop_function *function, const uir_machine *device, uir_diagnostics *diagnostics,
                                uir_schedule **out_schedule) {
     uir_schedule *s;
     *out_schedule = NULL;

@@ -198,7 +198,7 @@ uir_status uir_schedule_fuse(uir_schedule *schedule, uint32_t outer, uint32_t in
 
 /* ---- what iterations have for themselves ---- */
 static bool is_shared(const uir_schedule *s, const char *space) {
-    int index = s->device && space ? uir_device_find_space(s->device, space, strlen(space)) : -1;
+    int index = s->device && space ? uir_machine_find_space(s->device, space, strlen(space)) : -1;
     return !space || (index >= 0 && s->device->spaces[index].scope == UIR_SCOPE_DEVICE);
 }
 

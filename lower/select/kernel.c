@@ -655,7 +655,7 @@ static bool multiplies(const uir_kernel *k, uint32_t id) {
 static uint32_t kind_of(const uir_kernel *k, uint32_t id, uint32_t end) {
     bool found = false;
     for (; id != end && id != UIR_LOOP_NONE; id = statement(k, id)->next) found = found || multiplies(k, id);
-    int space = found ? uir_device_find_role(k->device, UIR_SPACE_ACCUMULATORS) : -1;
+    int space = found ? uir_machine_find_role(k->device, UIR_SPACE_ACCUMULATORS) : -1;
     if (space < 0) return 0;
     for (uint32_t kind = 0; kind < k->device->unit_kind_count; kind++)
         if (k->device->spaces[space].unit_kinds >> kind & 1) return kind;
@@ -665,7 +665,7 @@ static uint32_t kind_of(const uir_kernel *k, uint32_t id, uint32_t end) {
 /* Whose work an index of a phase's axes is: where each unit keeps what it works on for itself, a unit's; else a
  * group's. A kind of unit that a group has one of is the group's. */
 static uir_scope scope_of_axes(const uir_kernel *k) {
-    int space = uir_device_find_role(k->device, UIR_SPACE_SCRATCH);
+    int space = uir_machine_find_role(k->device, UIR_SPACE_SCRATCH);
     bool alone = space >= 0 && k->device->spaces[space].scope == UIR_SCOPE_UNIT && k->device->units_per_group > 1;
     return alone && !k->unit_kind ? UIR_SCOPE_UNIT : UIR_SCOPE_GROUP;
 }
@@ -734,7 +734,7 @@ static void build(uir_kernel *k, uir_arena *arena) {
 }
 
 /* What lowering made in passing (symbols of lanes) is left behind by the clone. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *device, uir_doubling doubling,
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine *device, uir_doubling doubling,
                                   const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                   uir_igraph **out_igraph) {
     uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics, .doubling = doubling};
@@ -750,7 +750,7 @@ uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_device *
 }
 
 /* Verified, and where pipes run apart with their waits, which is verified again. */
-static uir_status make_kernel(const uir_loop_function *f, const uir_device *device, uir_doubling doubling,
+static uir_status make_kernel(const uir_loop_function *f, const uir_machine *device, uir_doubling doubling,
                               const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
     UIR_TRY(uir_lower_kernel_build(f, device, doubling, allocator, diagnostics, out_igraph));
     uir_status status = uir_igraph_verify(*out_igraph, diagnostics);
@@ -764,7 +764,7 @@ static uir_status make_kernel(const uir_loop_function *f, const uir_device *devi
     return status;
 }
 
-uir_status uir_lower_kernel(const uir_loop_function *f, const uir_device *device, const uir_allocator *allocator,
+uir_status uir_lower_kernel(const uir_loop_function *f, const uir_machine *device, const uir_allocator *allocator,
                             uir_diagnostics *diagnostics, uir_igraph_list *out) {
     uir_igraph *igraph = NULL;
     uir_status status = UIR_STATUS_UNSUPPORTED;

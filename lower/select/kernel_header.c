@@ -74,8 +74,8 @@ void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
     p->name = t->name;
-    p->space = t->space ? uir_device_find_space(k->device, t->space, strlen(t->space))
-                        : uir_device_find_role(k->device, UIR_SPACE_MEMORY);
+    p->space = t->space ? uir_machine_find_space(k->device, t->space, strlen(t->space))
+                        : uir_machine_find_role(k->device, UIR_SPACE_MEMORY);
     if (p->space < 0)
         uir_kernel_refuse(k, "device %s has no space '%s'", k->device->name, t->space ? t->space : "memory");
     p->on_chip = p->space >= 0 && k->device->spaces[p->space].scope != UIR_SCOPE_DEVICE;
@@ -112,7 +112,7 @@ static void align_rows(uir_kernel *k, uir_ipointer *p, int space) {
     bool lines = false;
     for (uint32_t d = 0; d + 1 < p->rank; d++) lines = lines || !uir_kernel_is_one(k, p->extents[d]);
     if (!lines || p->layout.given || space < 0 || !bytes || s->alignment <= bytes) return;
-    if (!uir_device_wants_rows(k->device, space)) return;
+    if (!uir_machine_wants_rows(k->device, space)) return;
     unit = uir_dim_const(k->dims, s->alignment / bytes);
     for (uint32_t d = p->rank; d-- > 0;) {
         strides[d] = stride;

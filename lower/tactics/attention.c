@@ -487,7 +487,7 @@ static uir_status apply(uir_contraction_plan *first, uir_contraction_plan *secon
     return mark_between(&c);
 }
 
-uir_status uir_attention_schedule(const uir_loop_function *function, const uir_device *device,
+uir_status uir_attention_schedule(const uir_loop_function *function, const uir_machine *device,
                                   uir_parameter_choice *choice, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_arena arena;
     uir_loop_function *f;

@@ -231,7 +231,7 @@ static uir_status schedule_segments(uir_tactic *t, bool *out_reduces) {
 /* One variant to make. */
 typedef struct variant {
     const uir_loop_function *naive;
-    const uir_device *device;
+    const uir_machine *device;
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
     bool always;
@@ -296,7 +296,7 @@ static uir_status find_room(variant *v, const uir_loop_function *f) {
     uir_diagnostics said;
     uir_igraph *igraph = NULL;
     v->fits = v->always = true;
-    if (uir_device_find_scratch(v->device) < 0) return UIR_STATUS_OK;
+    if (uir_machine_find_scratch(v->device) < 0) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
     uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_SCRATCH, &f->allocator, &said, &igraph);
     if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
@@ -347,7 +347,7 @@ static uir_status schedule_way(variant *rows, uint32_t first, uir_diagnostics *d
     return rows->fits && rows->unknown_rows ? schedule_few(*rows, first, diagnostics, out) : UIR_STATUS_OK;
 }
 
-uir_status uir_nest_schedule(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
+uir_status uir_nest_schedule(const uir_loop_function *f, const uir_machine *device, uir_parameter_choice *choice,
                              uir_diagnostics *diagnostics, uir_loop_list *out) {
     variant rows = {.naive = f, .device = device, .choice = choice};
     uint32_t first = out->count;

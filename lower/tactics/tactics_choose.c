@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* As a contraction that may be none; UNSUPPORTED: it is not of the tactic's form, or no tile fits. */
-static uir_status try_contraction(const uir_loop_function *f, const uir_device *device, uir_parameter_choice *choice,
+static uir_status try_contraction(const uir_loop_function *f, const uir_machine *device, uir_parameter_choice *choice,
                                   uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_diagnostics said;
     size_t mark = steps ? steps->length : 0;
@@ -48,11 +48,11 @@ uint32_t uir_lower_count_updates(const uir_loop_function *f) {
 
 /* A product that no smaller group could have, on a machine that works in a space of its own: where no tile of it fits,
  * its sums are sums like others. */
-static bool stands_alone(const uir_loop_function *f, const uir_device *device) {
-    return uir_device_find_scratch(device) >= 0 && uir_lower_count_updates(f) == 1;
+static bool stands_alone(const uir_loop_function *f, const uir_machine *device) {
+    return uir_machine_find_scratch(device) >= 0 && uir_lower_count_updates(f) == 1;
 }
 
-static uir_status schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
+static uir_status schedule(const uir_loop_function *function, const uir_machine *device, uir_parameter_choice *choice,
                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f;
     uint32_t found, first = out->count;
@@ -82,8 +82,9 @@ static uir_status say_traces(const uir_loop_list *list, uint32_t first, uir_text
     return uir_text_status(steps);
 }
 
-uir_status uir_lower_schedule(const uir_loop_function *function, const uir_device *device, uir_parameter_choice *choice,
-                              uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+                              uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
+                              uir_loop_list *out) {
     uint32_t first = out->count;
     if (choice) choice->chosen = (uir_parameters){0};
     UIR_TRY(schedule(function, device, choice, steps, diagnostics, out));
@@ -111,7 +112,7 @@ static char *unmark(const uir_schedule_text *text, const uir_allocator *allocato
 }
 
 /* Takes a variant's steps. */
-static uir_status replay_variant(const uir_loop_function *function, const uir_device *device, uir_tokenizer *tokens,
+static uir_status replay_variant(const uir_loop_function *function, const uir_machine *device, uir_tokenizer *tokens,
                                  uir_loop_list *out) {
     uir_loop_function *f = NULL;
     uir_schedule *s = NULL;
@@ -139,7 +140,7 @@ static uir_status take_variant(uir_tokenizer *tokens, uint32_t number) {
     return uir_tokenizer_expect(tokens, ":");
 }
 
-uir_status uir_lower_replay(const uir_loop_function *function, const uir_device *device, const uir_schedule_text *text,
+uir_status uir_lower_replay(const uir_loop_function *function, const uir_machine *device, const uir_schedule_text *text,
                             uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uint32_t first = out->count, number = 1;
     uir_tokenizer tokens;

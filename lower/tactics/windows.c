@@ -283,7 +283,7 @@ static int64_t even_part(int64_t extent, int64_t most, int64_t step) {
 
 /* The most of a known number of channels that divide it, in whole vectors; else even parts. */
 static int64_t channel_part(const windows *w, int64_t channels, int64_t most, int64_t panel) {
-    int64_t lanes = uir_device_lanes(w->p.device);
+    int64_t lanes = uir_machine_lanes(w->p.device);
     for (int64_t part = w->apart ? most : 0; part >= most / 4 && part >= lanes; part--)
         if (channels % part == 0 && part % lanes == 0) return part;
     return even_part(channels, most, panel);
@@ -347,9 +347,9 @@ static int64_t depth_of(const windows *w) {
 
 /* Cycles of a unit: multiply-adds of whole blocks of rows, or the weights' way from where they are. */
 static int64_t unit_cost(const windows *w, int64_t lines, int64_t pixels) {
-    const uir_device *d = w->p.device;
-    int64_t depth = depth_of(w), columns = 32, lanes = uir_device_lanes(d);
-    int64_t each = uir_device_multiply_adds(d);
+    const uir_machine *d = w->p.device;
+    int64_t depth = depth_of(w), columns = 32, lanes = uir_machine_lanes(d);
+    int64_t each = uir_machine_multiply_adds(d);
     (void)known(w, w->columns.tile, &columns);
     int64_t vectors = (columns + lanes - 1) / lanes, blocks = blocks_of(w, lines, pixels);
     int64_t adds = lines * pixels * vectors * depth / each + blocks * (depth + 64);
@@ -427,10 +427,10 @@ static uir_status choose_tiles(windows *w) {
 /* Whole lines, as many as there is room for; what a unit costs depends on how long they are. */
 static uir_status choose_made_tiles(windows *w) {
     uir_loop_function *f = w->p.f;
-    const uir_device *d = w->p.device;
+    const uir_machine *d = w->p.device;
     uir_dims *dims = f->dims;
-    int64_t depth = 1, columns = 1, width, height, most, lanes = uir_device_lanes(d);
-    int64_t each = uir_device_multiply_adds(d), block = d->mma_m ? d->mma_m : 1;
+    int64_t depth = 1, columns = 1, width, height, most, lanes = uir_machine_lanes(d);
+    int64_t each = uir_machine_multiply_adds(d), block = d->mma_m ? d->mma_m : 1;
     for (uint32_t a = 0; a < w->p.c.axis_count; a++)
         if (w->p.c.axes[a].class == UIR_CONTRACTION_K) (void)known(w, w->p.c.axes[a].extent, &depth);
     (void)known(w, w->columns.extent, &columns);
@@ -681,12 +681,12 @@ static uir_status lay_out_taps(windows *w) {
 /* One rounding for each product and sum, as mma has it, where the device has an instruction for that. */
 static uir_status multiply_and_add(windows *w) {
     uir_loop_function *f = w->p.f;
-    const uir_device *d = w->p.device;
+    const uir_machine *d = w->p.device;
     uir_dtype dtype = EXPRESSION(f, STATEMENT(f, w->p.c.sum)->values[0])->dtype;
-    int space = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    int space = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
     if (!uir_iop_is_defined_for(UIR_IOP_FMA, dtype) || uir_dtype_bits(dtype) < 32 || space < 0 ||
-        uir_device_find_legal(d, uir_iop_get_row(UIR_IOP_FMA)->name, dtype, UIR_DTYPE_NONE, (uint32_t)space,
-                              1u << space, 0, 0) < 0)
+        uir_machine_find_legal(d, uir_iop_get_row(UIR_IOP_FMA)->name, dtype, UIR_DTYPE_NONE, (uint32_t)space,
+                               1u << space, 0, 0) < 0)
         return UIR_STATUS_OK;
     return uir_schedule_set_use(w->t.s, w->p.c.update, UIR_LOOP_USE_FMA);
 }
@@ -766,7 +766,7 @@ static uir_status shape(windows *w, uir_schedule *s, uir_arena *arena, uir_diagn
     return carry_out(w);
 }
 
-uir_status uir_windows_schedule(const uir_loop_function *function, const uir_device *device, uir_text *steps,
+uir_status uir_windows_schedule(const uir_loop_function *function, const uir_machine *device, uir_text *steps,
                                 uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken) {
     uir_arena arena;
     windows w = {.p = {.device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}};

@@ -151,13 +151,13 @@ static bool find_kernel(const char *text, size_t length, const char *name, const
     return false;
 }
 
-static uir_status load(const options *o, const bench_case *c, const uir_device *device, const uir_allocator *allocator,
+static uir_status load(const options *o, const bench_case *c, const uir_machine *device, const uir_allocator *allocator,
                        uir_diagnostics *diagnostics, uir_igraph **out) {
     char path[512];
     size_t length, size;
     const char *begin;
-    const uir_device *devices[] = {device};
-    uir_device_list list = {devices, 1};
+    const uir_machine *devices[] = {device};
+    uir_machine_list list = {devices, 1};
     snprintf(path, sizeof path, "%s/%s", o->folder, c->file);
     char *text = read_file(path, &length);
     if (!text) return uir_error(diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s cannot be read", path);

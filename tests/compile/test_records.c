@@ -10,7 +10,7 @@ typedef struct world {
     uir_allocator allocator;
     uir_arena arena;
     uir_diagnostics d;
-    uir_device device;
+    uir_machine device;
 } world;
 
 static void begin(world *w) {
@@ -78,7 +78,7 @@ static void a_record_is_for_a_kernel_on_a_device(void **state) {
     assert_memory_not_equal(&first, &other, sizeof first);
 #define CHANGE(field, value)                                                                                           \
     do {                                                                                                               \
-        uir_device before = w.device;                                                                                  \
+        uir_machine before = w.device;                                                                                 \
         w.device.field = value;                                                                                        \
         other = identify(&w, "a");                                                                                     \
         assert_memory_not_equal(&first, &other, sizeof first);                                                         \

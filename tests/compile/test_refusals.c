@@ -55,13 +55,13 @@ static bool is_victim(const char *name, uir_stage stage) {
     return current && current->stage == stage && strstr(name, current->victim);
 }
 
-uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
+uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_device *device,
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out) {
     if (is_victim(function->name, UIR_STAGE_SCHEDULE))
@@ -69,11 +69,11 @@ uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const ui
     return __real_uir_lower_schedule(function, device, choice, steps, diagnostics, out);
 }
 
-uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
+uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
-uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
-uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_device *device,
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out) {
     if (is_victim(function->name, UIR_STAGE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
     return __real_uir_lower_kernel(function, device, allocator, diagnostics, out);
@@ -86,7 +86,7 @@ uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diag
     return __real_uir_igraph_form_runs(igraph, diagnostics);
 }
 
-static uir_status compile(const uir_device *device, uir_diagnostics *diagnostics, uir_compile *out_compile) {
+static uir_status compile(const uir_machine *device, uir_diagnostics *diagnostics, uir_compile *out_compile) {
     uir_allocator allocator = uir_allocator_system();
     const uir_compile_options options = {
         .description = device, .unfused = true, .isolates_faults = current && current->isolated};
@@ -103,7 +103,7 @@ static bool has_kernel(const uir_lowering *lowering, const char *op) {
     return false;
 }
 
-static void check(const uir_device *device, uint32_t whole) {
+static void check(const uir_machine *device, uint32_t whole) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
     uir_compile c;

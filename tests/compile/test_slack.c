@@ -86,7 +86,7 @@ static const struct {
      0},
 };
 
-static bool check(const uir_device *device, size_t i) {
+static bool check(const uir_machine *device, size_t i) {
     uir_allocator allocator = uir_allocator_system();
     const uir_compile_options options = {.description = device};
     uir_diagnostics diagnostics;

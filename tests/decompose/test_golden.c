@@ -37,7 +37,7 @@ typedef struct world {
 } world;
 
 /* What passes over layouts ask of a device: vectors along the columns of a product. */
-static const uir_device columns = {.name = "cpu", .mma_n = 32};
+static const uir_machine columns = {.name = "cpu", .mma_n = 32};
 static const uir_pass layouts = {"layouts", uir_lay_out_images, "after the clean-up"};
 
 static const uir_pass *find_pass(const char *name, size_t length) {

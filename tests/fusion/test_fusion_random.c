@@ -15,7 +15,7 @@
 #define ROUNDING (1 + 1e-9)
 enum { MOST_VALUES = 64, BINDINGS = 3, MOST_OPERANDS = 6, CHIP = 96 };
 
-static const uir_device chip = {
+static const uir_machine chip = {
     .name = "test", .spaces = {{.name = "dram"}, {.name = "sram", .capacity = CHIP}}, .space_count = 2};
 
 typedef struct campaign {

@@ -37,7 +37,7 @@ static void encode_file(harness *h, const char *path) {
     size_t length = file ? fread(text, 1, sizeof text, file) : 0;
     uir_igraph_list list = {0};
     if (file) fclose(file);
-    (void)!uir_igraph_parse_list(&h->allocator, uir_compile_devices_get(h->devices), text, length, path,
+    (void)!uir_igraph_parse_list(&h->allocator, uir_compile_machines_get(h->devices), text, length, path,
                                  &h->diagnostics, &list);
     for (uint32_t i = 0; i < list.count; i++) {
         uir_text printed;

@@ -34,7 +34,7 @@ static void show_function(const uir_loop_function *f, const uir_allocator *alloc
     uir_text_deinit(&text);
 }
 
-uir_status lower_replay(const uir_loop_function *naive, const uir_device *device, const char *trace,
+uir_status lower_replay(const uir_loop_function *naive, const uir_machine *device, const char *trace,
                         uir_diagnostics *diagnostics, uir_loop_function **out_function) {
     uir_schedule *s = NULL;
     *out_function = NULL;

@@ -58,7 +58,7 @@ typedef struct campaign {
     uir_allocator allocator;
     uir_arena arena;
     uir_diagnostics diagnostics;
-    uir_device_vector devices;
+    uir_machine_vector devices;
     tally tally;
     uint64_t first, graphs, most_kernels;
     uint64_t interleavings;
@@ -341,7 +341,7 @@ static void check_kernel(campaign *c, uir_igraph *g) {
 }
 
 /* ---- kernels of graphs ---- */
-static bool make_kernels(campaign *c, uir_module *module, uir_node_id node, const uir_device *device, uir_lowered *l) {
+static bool make_kernels(campaign *c, uir_module *module, uir_node_id node, const uir_machine *device, uir_lowered *l) {
     *l = (uir_lowered){.scheduled = {.allocator = c->allocator}, .igraphs = {.allocator = c->allocator}};
     uir_text_init(&l->steps, &c->allocator);
     uir_diagnostics_clear(&c->diagnostics);
@@ -355,9 +355,9 @@ static bool make_kernels(campaign *c, uir_module *module, uir_node_id node, cons
 }
 
 /* Few flags are no reason to have no kernel. */
-static void check_group(campaign *c, uir_module *module, uir_node_id node, const uir_device *device) {
+static void check_group(campaign *c, uir_module *module, uir_node_id node, const uir_machine *device) {
     uir_lowered l, other;
-    uir_device with_all = *device;
+    uir_machine with_all = *device;
     with_all.flag_count = 0;
     bool good = make_kernels(c, module, node, device, &l);
     for (uint32_t v = 0; v < l.igraphs.count && c->tally.kernels < c->most_kernels; v++)
@@ -373,7 +373,7 @@ static void check_group(campaign *c, uir_module *module, uir_node_id node, const
     uir_lowered_deinit(&l);
 }
 
-static void check_graph(campaign *c, uint64_t seed, const uir_device *device) {
+static void check_graph(campaign *c, uint64_t seed, const uir_machine *device) {
     static fusion_generator misleading;
     static generator general;
     fixture f;
@@ -445,7 +445,7 @@ static void write_waits(campaign *c, uir_igraph *g, const char *words, size_t le
 }
 
 static void check_igraphs(campaign *c, const char *path, const char *text, size_t length) {
-    uir_device_list devices = {c->devices.data, c->devices.count};
+    uir_machine_list devices = {c->devices.data, c->devices.count};
     uir_igraph_list list = {.allocator = c->allocator};
     uir_diagnostics_clear(&c->diagnostics);
     if (uir_igraph_parse_list(&c->allocator, &devices, text, length, path, &c->diagnostics, &list) != UIR_STATUS_OK) {
@@ -472,8 +472,8 @@ static void check_igraphs(campaign *c, const char *path, const char *text, size_
 /* The chips of a name that have pipes. */
 static void check_chips(campaign *c, const char *name) {
     uint32_t chips = 0;
-    const uir_device *apart[UIR_DEVICE_MAX_CHIPS];
-    for (uint32_t d = 0; d < c->devices.count && chips < UIR_DEVICE_MAX_CHIPS; d++)
+    const uir_machine *apart[UIR_MACHINE_MAX_CHIPS];
+    for (uint32_t d = 0; d < c->devices.count && chips < UIR_MACHINE_MAX_CHIPS; d++)
         if (c->devices.data[d]->pipe_count > 1 && !strcmp(c->devices.data[d]->name, name))
             apart[chips++] = c->devices.data[d];
     for (uint64_t g = 0; chips && g < c->graphs && c->tally.kernels < c->most_kernels; g++)
@@ -483,7 +483,7 @@ static void check_chips(campaign *c, const char *name) {
 static void check_description(campaign *c, const char *path, const char *text, size_t length) {
     uint32_t before = c->devices.count;
     uir_diagnostics_clear(&c->diagnostics);
-    if (uir_device_parse(text, length, path, &c->arena, &c->diagnostics, &c->devices) != UIR_STATUS_OK) {
+    if (uir_machine_parse(text, length, path, &c->arena, &c->diagnostics, &c->devices) != UIR_STATUS_OK) {
         printf("FAILED %s: %s\n", path, c->diagnostics.first->message);
         c->tally.failed++;
         return;

@@ -42,7 +42,8 @@ static bool shrink(const uir_dims *dims, int64_t *values, uint32_t symbols) {
     return true;
 }
 
-static int check_case(const group_case *of, const uir_device *device, bool verbose, bool all, int rounds, double work) {
+static int check_case(const group_case *of, const uir_machine *device, bool verbose, bool all, int rounds,
+                      double work) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
@@ -60,7 +61,8 @@ static int check_case(const group_case *of, const uir_device *device, bool verbo
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         uir_node_id node = graph.nodes.data[n];
         if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
-        lower_check c = {.device = device, .allocator = &allocator, .show = verbose, .show_all = all, .most_work = work};
+        lower_check c = {
+            .device = device, .allocator = &allocator, .show = verbose, .show_all = all, .most_work = work};
         lower_prepare(&c, module, node);
         uint32_t symbols = uir_dims_symbol_count(module->dims), runs = 0;
         for (int round = 0; c.stage == LOWER_FINE && round < rounds; round++) {

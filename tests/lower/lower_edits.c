@@ -244,7 +244,7 @@ static char *join(const lines *l) {
 
 /* ---- the campaign ---- */
 typedef struct campaign {
-    const uir_device *device;
+    const uir_machine *device;
     uir_allocator allocator;
     draws draws;
     uint32_t counts[EDITS][OUTCOMES];

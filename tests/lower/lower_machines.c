@@ -247,7 +247,7 @@ static bool waits(const trial *t) {
     return true;
 }
 
-static void try_compiled(trial *t, const uir_device *device) {
+static void try_compiled(trial *t, const uir_machine *device) {
     const uir_lowering *lowering = &t->compile.lowering;
     for (uint32_t i = 0; i < lowering->refusals.count; i++)
         printf("refused %s %s\n", t->name, lowering->refusals.data[i].why);
@@ -261,7 +261,7 @@ static void try_compiled(trial *t, const uir_device *device) {
     free(t->values);
 }
 
-static void try_group(const char *path, const uir_device *device, bool few) {
+static void try_group(const char *path, const uir_machine *device, bool few) {
     const char *slash = strrchr(path, '/'), *begin = slash ? slash + 1 : path;
     char name[128];
     trial t = {.name = name, .few = few, .allocator = uir_allocator_system(), .seed = 1};
@@ -290,22 +290,22 @@ static void try_group(const char *path, const uir_device *device, bool few) {
 
 int main(int argc, char **argv) {
     uir_allocator allocator = uir_allocator_system();
-    uir_compile_devices *devices = NULL;
+    uir_compile_machines *devices = NULL;
     uir_diagnostics said;
-    const uir_device *device = NULL;
+    const uir_machine *device = NULL;
     size_t length = 0;
     bool few = argc > 2 && !strcmp(argv[2], "-few");
     char *text = argc > 2 ? read_file(argv[1], &length) : NULL;
     uir_diagnostics_init(&said, &allocator);
-    uir_status status = uir_compile_devices_create(&allocator, NULL, &said, &devices);
+    uir_status status = uir_compile_machines_create(&allocator, NULL, &said, &devices);
     if (status == UIR_STATUS_OK)
-        status = text ? uir_compile_devices_add(devices, text, length, argv[1], &said, &device)
+        status = text ? uir_compile_machines_add(devices, text, length, argv[1], &said, &device)
                       : UIR_STATUS_INVALID_ARGUMENT;
     if (status != UIR_STATUS_OK)
         fprintf(stderr, "uir-lower-machines: %s\n",
                 said.first ? said.first->message : "MACHINE.device [-few] GROUP.graph...");
     for (int i = few ? 3 : 2; i < argc && status == UIR_STATUS_OK; i++) try_group(argv[i], device, few);
-    uir_compile_devices_destroy(devices);
+    uir_compile_machines_destroy(devices);
     uir_diagnostics_deinit(&said);
     free(text);
     return status != UIR_STATUS_OK;

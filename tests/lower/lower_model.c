@@ -36,7 +36,7 @@ static void print_ops(const uir_module *module, const uir_graph_info *body) {
     }
 }
 
-static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const uir_device *device,
+static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const uir_machine *device,
                         const uir_allocator *allocator) {
     uir_graph_info graph = *uir_graph_get(module, id);
     for (uint32_t n = 0; n < graph.nodes.count; n++) {

@@ -65,7 +65,7 @@ typedef struct campaign {
     uint64_t stages[LOWER_FINE + 1];
     uint64_t groups, ran, wrong;
     bool verbose, prints;
-    const uir_device *device;
+    const uir_machine *device;
 } campaign;
 
 static void count_steps(const uir_text *trace, uint64_t *counts) {

@@ -28,7 +28,7 @@ void fixture_init(fixture *f) {
     uir_diagnostics_init(&f->diagnostics, &f->allocator);
     uir_text_init(&f->package, &f->allocator);
     uir_text_init(&f->forged, &f->allocator);
-    check_ok(f, uir_compile_devices_create(&f->allocator, NULL, &f->diagnostics, &f->devices));
+    check_ok(f, uir_compile_machines_create(&f->allocator, NULL, &f->diagnostics, &f->devices));
 }
 
 void fixture_deinit(fixture *f) {
@@ -36,7 +36,7 @@ void fixture_deinit(fixture *f) {
     uir_text_deinit(&f->package);
     if (f->kernels.allocator.resize) uir_igraph_list_deinit(&f->kernels);
     uir_module_destroy(f->module);
-    uir_compile_devices_destroy(f->devices);
+    uir_compile_machines_destroy(f->devices);
     uir_diagnostics_deinit(&f->diagnostics);
 }
 
@@ -83,7 +83,7 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
 }
 
 uir_status fixture_build(fixture *f, const char *module_text, const char *kernel_text) {
-    UIR_TRY(uir_igraph_parse_list(&f->allocator, uir_compile_devices_get(f->devices), kernel_text, strlen(kernel_text),
+    UIR_TRY(uir_igraph_parse_list(&f->allocator, uir_compile_machines_get(f->devices), kernel_text, strlen(kernel_text),
                                   "kernels", &f->diagnostics, &f->kernels));
     for (uint32_t i = 0; i < f->kernels.count; i++) UIR_TRY(uir_igraph_verify(f->kernels.igraphs[i], &f->diagnostics));
     UIR_TRY(

@@ -54,7 +54,7 @@ void counting_init(counting *c);
 typedef struct fixture {
     uir_allocator allocator;
     uir_diagnostics diagnostics;
-    uir_compile_devices *devices;
+    uir_compile_machines *devices;
     uir_igraph_list kernels; /* of the text */
     uir_module *module;
     uir_text package, forged; /* forged: the same, with its plan edited */

@@ -450,7 +450,7 @@ static uir_status measure(run_state *s, uir_kernel_runner *runner, const uir_ker
 }
 
 /* ---- estimates ---- */
-static void print_bytes(const uir_device *d, const uir_estimate *e) {
+static void print_bytes(const uir_machine *d, const uir_estimate *e) {
     for (uint32_t i = 0; i < d->space_count; i++) {
         if (!e->read[i] && !e->written[i]) continue;
         print_safely(stdout, "  %-8s read %llu bytes, written %llu\n", d->spaces[i].name,
@@ -465,7 +465,7 @@ static void print_bytes(const uir_device *d, const uir_estimate *e) {
 
 /* What the kernel moves, and how long its machine would take. */
 static uir_status estimate(const run_state *s) {
-    const uir_device *d = s->igraph->device;
+    const uir_machine *d = s->igraph->device;
     uir_estimate e;
     UIR_TRY(uir_igraph_estimate(s->igraph, s->dims, s->tiles, NULL, s->diagnostics, &e));
     print_bytes(d, &e);

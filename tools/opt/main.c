@@ -104,26 +104,26 @@ uir_status opt_check_emitter(const opt_options *options, bool emits) {
     return opt_usage("--emitter (uir-opt --list names them): unknown emitter", name);
 }
 
-static uir_status add_file(const opt_options *options, uir_compile_devices *devices, uir_diagnostics *diagnostics,
-                           const uir_device **out_device) {
+static uir_status add_file(const opt_options *options, uir_compile_machines *devices, uir_diagnostics *diagnostics,
+                           const uir_machine **out_device) {
     char *text = NULL;
     size_t length;
     uir_status status = opt_read_file(options->device_file, &text, &length);
     if (status == UIR_STATUS_OK)
-        status = uir_compile_devices_add(devices, text, length, options->device_file, diagnostics, out_device);
+        status = uir_compile_machines_add(devices, text, length, options->device_file, diagnostics, out_device);
     free(text);
     return status;
 }
 
 uir_status opt_make_devices(const opt_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
-                            uir_compile_devices **out_devices, const uir_device **out_device) {
+                            uir_compile_machines **out_devices, const uir_machine **out_device) {
     const char *device = options->device, *variant = device && !strncmp(device, "cpu:", 4) ? device + 4 : NULL;
-    uir_status status = uir_compile_devices_create(allocator, variant, diagnostics, out_devices);
+    uir_status status = uir_compile_machines_create(allocator, variant, diagnostics, out_devices);
     if (status == UIR_STATUS_NOT_FOUND) status = UIR_STATUS_INVALID_ARGUMENT; /* --device names what is not there */
     if (status != UIR_STATUS_OK) return status;
-    *out_device = uir_compile_devices_get(*out_devices)->devices[0];
+    *out_device = uir_compile_machines_get(*out_devices)->devices[0];
     if (options->device_file) UIR_TRY(add_file(options, *out_devices, diagnostics, out_device));
-    return device && !options->run ? uir_compile_devices_find(*out_devices, device, diagnostics, out_device)
+    return device && !options->run ? uir_compile_machines_find(*out_devices, device, diagnostics, out_device)
                                    : UIR_STATUS_OK;
 }
 
@@ -239,19 +239,19 @@ static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *tex
 }
 
 static uir_status run_kernels(work *w) {
-    uir_compile_devices *devices = NULL;
+    uir_compile_machines *devices = NULL;
     uir_igraph_list list = {0};
     uir_text text;
-    const uir_device *device;
+    const uir_machine *device;
     uir_text_init(&text, w->allocator);
     uir_status status = opt_make_devices(w->options, w->allocator, w->diagnostics, &devices, &device);
     if (status == UIR_STATUS_OK)
-        status = uir_igraph_parse_list(w->allocator, uir_compile_devices_get(devices), w->text, w->length,
+        status = uir_igraph_parse_list(w->allocator, uir_compile_machines_get(devices), w->text, w->length,
                                        w->options->file, w->diagnostics, &list);
     if (status == UIR_STATUS_OK) status = w->options->run ? run_list(w, &list) : print_list(w, &list, &text);
     uir_text_deinit(&text);
     uir_igraph_list_deinit(&list);
-    uir_compile_devices_destroy(devices);
+    uir_compile_machines_destroy(devices);
     return status;
 }
 
@@ -287,11 +287,11 @@ static void print_names(const char *const *names, uint32_t count, const char *en
     fputs(end, stdout);
 }
 
-static void list_machines(const uir_device_list *list) {
+static void list_machines(const uir_machine_list *list) {
     puts("machines, for --device: their spaces | kinds of unit | pipes");
     for (uint32_t i = 0; i < list->count; i++) {
-        const uir_device *d = list->devices[i];
-        const char *spaces[UIR_DEVICE_MAX_SPACES];
+        const uir_machine *d = list->devices[i];
+        const char *spaces[UIR_MACHINE_MAX_SPACES];
         char name[80];
         for (uint32_t s = 0; s < d->space_count; s++) spaces[s] = d->spaces[s].name;
         snprintf(name, sizeof name, "%s:%s", d->name, d->chip);
@@ -329,12 +329,12 @@ static void list_stages(void) {
 static uir_status list_all(void) {
     uir_allocator system = uir_allocator_system();
     uir_diagnostics diagnostics;
-    uir_compile_devices *devices;
+    uir_compile_machines *devices;
     uir_diagnostics_init(&diagnostics, &system);
     list_stages();
-    uir_status status = uir_compile_devices_create(&system, NULL, &diagnostics, &devices);
-    if (status == UIR_STATUS_OK) list_machines(uir_compile_devices_get(devices));
-    uir_compile_devices_destroy(devices);
+    uir_status status = uir_compile_machines_create(&system, NULL, &diagnostics, &devices);
+    if (status == UIR_STATUS_OK) list_machines(uir_compile_machines_get(devices));
+    uir_compile_machines_destroy(devices);
     opt_report(&diagnostics);
     uir_diagnostics_deinit(&diagnostics);
     return status;

@@ -331,7 +331,7 @@ static void warn_refusals(const model_work *w) {
     }
 }
 
-static uir_status make_devices(model_work *w, uir_compile_devices **out_devices) {
+static uir_status make_devices(model_work *w, uir_compile_machines **out_devices) {
     UIR_TRY(opt_make_devices(w->options, w->allocator, w->diagnostics, out_devices, &w->compile_options.description));
     return w->options->run && w->options->device ? uir_kernel_runner_check(w->options->device, w->diagnostics)
                                                  : UIR_STATUS_OK;
@@ -340,7 +340,7 @@ static uir_status make_devices(model_work *w, uir_compile_devices **out_devices)
 uir_status opt_run_module(const opt_options *options, const char *text, size_t length, const uir_allocator *allocator,
                           uir_diagnostics *diagnostics) {
     model_work w = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
-    uir_compile_devices *devices = NULL;
+    uir_compile_machines *devices = NULL;
     uir_arena_init(&w.arena, allocator);
     if (text) (void)take_line(text, length, stage_word, w.stage, sizeof w.stage);
     uir_status status = take_target(&w, text != NULL);
@@ -351,7 +351,7 @@ uir_status opt_run_module(const opt_options *options, const char *text, size_t l
     uir_compile_deinit(&w.compile);
     uir_compile_deinit(&w.model);
     uir_arena_deinit(&w.arena);
-    uir_compile_devices_destroy(devices);
+    uir_compile_machines_destroy(devices);
     free(w.known.hashes);
     free(w.steps);
     return status;

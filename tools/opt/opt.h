@@ -84,7 +84,7 @@ uir_status opt_make_folder(const char *path);
 /* The devices that kernel texts may name, with those of --device-file; and the device to compile for: that of --device,
  * else the file's first one, else this machine's CPU. An unknown one is an error that lists the devices. */
 uir_status opt_make_devices(const opt_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
-                            uir_compile_devices **out_devices, const uir_device **out_device);
+                            uir_compile_machines **out_devices, const uir_machine **out_device);
 
 /* Checks that --emitter, if given, exists, and that sources are printed. */
 uir_status opt_check_emitter(const opt_options *options, bool emits);

@@ -28,7 +28,7 @@ typedef enum uir_cpu_variant {
 enum { UIR_CPU_BYTE_GROUP = 4 };
 
 typedef struct uir_cpu_device {
-    uir_device device;
+    uir_machine device;
     uir_cpu_variant variant;
     bool runs_here; /* this machine can execute the variant */
 } uir_cpu_device;

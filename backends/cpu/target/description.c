@@ -111,7 +111,7 @@ typedef struct sum_block {
 } sum_block;
 
 /* Does a step of depth take fewer cycles for a multiply-add, or as many and fewer loads? */
-static bool is_better_block(const uir_device *d, sum_block a, sum_block b) {
+static bool is_better_block(const uir_machine *d, sum_block a, sum_block b) {
     uint32_t sums[2] = {a.rows * a.columns, b.rows * b.columns}, loads[2] = {a.rows + a.columns, b.rows + b.columns};
     uint32_t cycles[2];
     for (int i = 0; i < 2; i++) {
@@ -124,7 +124,7 @@ static bool is_better_block(const uir_device *d, sum_block a, sum_block b) {
 
 /* The best block that registers hold beside a row of the second factor and an element of the first, its columns an even
  * part of a panel, with as many sums as are under way until the first one's result is there. */
-static sum_block choose_block(const uir_device *d) {
+static sum_block choose_block(const uir_machine *d) {
     sum_block best = {1, 1};
     for (uint32_t columns = 1; columns * d->vector_bytes <= d->mma_n * 4; columns *= 2) {
         sum_block block = {(d->registers - 1 - columns) / columns, columns};
@@ -135,8 +135,8 @@ static sum_block choose_block(const uir_device *d) {
 }
 
 /* The row's machine. */
-static uir_device from_template(const variant_row *v) {
-    uir_device d = {.name = "cpu", .chip = v->name, .is_first_chip = true};
+static uir_machine from_template(const variant_row *v) {
+    uir_machine d = {.name = "cpu", .chip = v->name, .is_first_chip = true};
     d.spaces[DRAM] = (uir_space){.name = "dram",
                                  .roles = UIR_SPACE_MEMORY,
                                  .scope = UIR_SCOPE_DEVICE,
@@ -176,7 +176,7 @@ static uir_device from_template(const variant_row *v) {
 }
 
 /* The core's own second cache. */
-static void set_working_set(uir_device *d) {
+static void set_working_set(uir_machine *d) {
     uint64_t working = d->cache_bytes[1] ? d->cache_bytes[1] : USUAL_WORKING_SET;
     if (working < LEAST_WORKING_SET) working = LEAST_WORKING_SET;
     d->spaces[SRAM].working_set = working > UNIT_BYTES ? UNIT_BYTES : working;
@@ -203,7 +203,7 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
     *out = (uir_cpu_device){.device = from_template(&variants[chosen]),
                             .variant = (uir_cpu_variant)chosen,
                             .runs_here = uir_cpu_variant_runs_here((uir_cpu_variant)chosen)};
-    uir_device *d = &out->device;
+    uir_machine *d = &out->device;
     for (int level = 0; level < 3; level++)
         if (!name || machine.given[level]) d->cache_bytes[level] = machine.cache_bytes[level];
     long cores = !name ? sysconf(_SC_NPROCESSORS_ONLN) : 0;

@@ -167,9 +167,9 @@ static void emit_index(void *user, const uir_iitem *item) {
 /* ---- memory ---- */
 /* The places of what is on the chip, one after the other in each space; `ends`: bytes of each space that a unit needs.
  */
-static void emit_places(emitter *e, const char *ends[UIR_DEVICE_MAX_SPACES]) {
+static void emit_places(emitter *e, const char *ends[UIR_MACHINE_MAX_SPACES]) {
     const uir_igraph *g = e->c.igraph;
-    for (uint32_t s = 0; s < UIR_DEVICE_MAX_SPACES; s++) ends[s] = "0";
+    for (uint32_t s = 0; s < UIR_MACHINE_MAX_SPACES; s++) ends[s] = "0";
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
         const uir_space *space = &g->device->spaces[p->space];
@@ -201,7 +201,7 @@ static void emit_pointers(emitter *e) {
 /* ---- phases ---- */
 static void emit_body(emitter *e, const char *symbol, uint32_t index, const uir_iphase *phase, uint32_t b) {
     const uir_ibody *body = &phase->bodies[b];
-    const char *ends[UIR_DEVICE_MAX_SPACES];
+    const char *ends[UIR_MACHINE_MAX_SPACES];
     uir_c_open(&e->c, "static void %s_phase%u_%u(unit *u)", symbol, index, b);
     uir_c_sizes(&e->c, "u->sizes");
     emit_places(e, ends);
@@ -213,8 +213,9 @@ static void emit_body(emitter *e, const char *symbol, uint32_t index, const uir_
 }
 
 /* The host's part: how many groups and units, who shares which spaces, and what they run. */
-static void emit_launch(emitter *e, const char *symbol, uint32_t index, const char *const ends[UIR_DEVICE_MAX_SPACES]) {
-    const uir_device *device = e->c.igraph->device;
+static void emit_launch(emitter *e, const char *symbol, uint32_t index,
+                        const char *const ends[UIR_MACHINE_MAX_SPACES]) {
+    const uir_machine *device = e->c.igraph->device;
     const uir_iphase *phase = &e->c.igraph->phases.data[index];
     const char *bodies = "", *spaces = "";
     for (uint32_t s = 0; s < device->space_count; s++)
@@ -240,7 +241,7 @@ static uir_status check(const uir_igraph *g, uir_diagnostics *diagnostics) {
 
 static uir_status emit_kernel(emitter *e, uint32_t index) {
     const uir_igraph *g = e->c.igraph;
-    const char *ends[UIR_DEVICE_MAX_SPACES];
+    const char *ends[UIR_MACHINE_MAX_SPACES];
     char symbol[UIR_C_SYMBOL_SIZE];
     UIR_TRY(uir_c_begin(&e->c));
     UIR_TRY_ALLOCATE(e->pointers, uir_arena_allocate_array(&e->c.arena, g->pointers.count + 1, sizeof *e->pointers));

@@ -553,7 +553,7 @@ static uir_status start_unit(imachine *machine, uir_arena *arena, const int64_t 
     UIR_TRY_ALLOCATE(out->storage, uir_arena_allocate_array(arena, igraph->pointers.count + 1, sizeof *out->storage));
     UIR_TRY_ALLOCATE(out->frames, uir_arena_allocate_array(arena, deepest(igraph), sizeof *out->frames));
     UIR_TRY_ALLOCATE(out->turns, uir_arena_allocate_array(arena, n + 1, sizeof *out->turns));
-    UIR_TRY_ALLOCATE(out->signals, uir_arena_allocate_array(arena, UIR_DEVICE_MAX_UNIT_KINDS, sizeof *out->signals));
+    UIR_TRY_ALLOCATE(out->signals, uir_arena_allocate_array(arena, UIR_MACHINE_MAX_UNIT_KINDS, sizeof *out->signals));
     return UIR_STATUS_OK;
 }
 

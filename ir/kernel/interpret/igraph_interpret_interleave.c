@@ -36,10 +36,10 @@ typedef struct iback {
 
 typedef struct iqueues {
     uir_arena *arena;
-    ipipe pipes[UIR_DEVICE_MAX_PIPES];
+    ipipe pipes[UIR_MACHINE_MAX_PIPES];
     uir_vector(iback) backs;
-    const isnapshot *state;                 /* the last one taken */
-    uint32_t awaited[UIR_DEVICE_MAX_PIPES]; /* instructions of each that the program waits for before it goes on */
+    const isnapshot *state;                  /* the last one taken */
+    uint32_t awaited[UIR_MACHINE_MAX_PIPES]; /* instructions of each that the program waits for before it goes on */
 } iqueues;
 
 static uir_status find_backs(const imachine *machine, iqueues *queues, uint32_t first, uint32_t loop) {
@@ -132,7 +132,7 @@ void uir_imachine_end_turn(const imachine *machine, iunit *unit, uint32_t loop_i
 }
 
 bool uir_imachine_is_held(const iunit *unit) {
-    for (uint32_t p = 0; p < UIR_DEVICE_MAX_PIPES; p++)
+    for (uint32_t p = 0; p < UIR_MACHINE_MAX_PIPES; p++)
         if (unit->queues->pipes[p].done < unit->queues->awaited[p]) return true;
     return false;
 }
@@ -155,7 +155,7 @@ uir_status uir_imachine_give(imachine *machine, iunit *unit, uint32_t id, bool *
     int32_t pipe = uir_igraph_get_pipe(machine->igraph, i);
     if (i->code != UIR_IOP_SYNC && i->scope != UIR_SCOPE_GROUP && pipe >= 0)
         return give_instruction(machine, unit, id, i, &queues->pipes[pipe]);
-    for (uint32_t p = 0; p < UIR_DEVICE_MAX_PIPES; p++) queues->awaited[p] = queues->pipes[p].given;
+    for (uint32_t p = 0; p < UIR_MACHINE_MAX_PIPES; p++) queues->awaited[p] = queues->pipes[p].given;
     *out_given = uir_imachine_is_held(unit); /* in order with all that stands before it */
     if (*out_given) hold(unit, id);
     unit->sequence += !*out_given;

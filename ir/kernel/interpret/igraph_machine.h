@@ -65,7 +65,7 @@ typedef struct igroup {
     uint32_t unit_count;
     istorage *storage; /* per pointer: LOCAL of group scope */
     uint32_t epoch;
-    uint32_t raised[UIR_DEVICE_MAX_UNIT_KINDS][UIR_DEVICE_MAX_UNIT_KINDS]; /* signals from kind to kind */
+    uint32_t raised[UIR_MACHINE_MAX_UNIT_KINDS][UIR_MACHINE_MAX_UNIT_KINDS]; /* signals from kind to kind */
 } igroup;
 
 typedef struct imachine {

@@ -398,7 +398,7 @@ static void check_broadcasts(const check *c, uint32_t constraints) {
 
 static void check_constraints(const check *c, uint32_t constraints) {
     uir_iinstruction *i = c->i;
-    const uir_device *device = c->v->g->device;
+    const uir_machine *device = c->v->g->device;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         const uir_ipointer *p = uir_iverify_pointer(c->v, i->slices[k].pointer);
         if (constraints & UIR_LEGAL_LAST_CONTIGUOUS) check_contiguous(c, &i->slices[k]);
@@ -418,7 +418,7 @@ static void check_constraints(const check *c, uint32_t constraints) {
 
 static void check_legal(const check *c, uint32_t unit_kind) {
     uir_iinstruction *i = c->i;
-    const uir_device *device = c->v->g->device;
+    const uir_machine *device = c->v->g->device;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         const uir_space *space = uir_iverify_space(c->v, i->slices[k].pointer);
         if (!(space->unit_kinds >> unit_kind & 1))

@@ -175,7 +175,7 @@ static void compare_bodies(uir_iverifier *v, const uir_iaccess *a, const uir_iac
     const uir_iaccess *first = a->body < b->body ? a : b, *second = a->body < b->body ? b : a;
     if (bodies_synchronised(v, first, second)) return;
     const uir_iphase *phase = &v->g->phases.data[a->phase];
-    const uir_device *device = v->g->device;
+    const uir_machine *device = v->g->device;
     uir_iverify_report(
         v, second->line, "%%%s is shared by two bodies that run at once: missing sync.%s.%s between lines %u and %u",
         uir_iverify_pointer(v, a->pointer)->name, device->unit_kinds[phase->bodies[first->body].unit_kind],

@@ -3,7 +3,8 @@
  * A unit's pipes run at once; each keeps its own order. Where one pipe writes what another reads or writes after it, a
  * `sync.FROM.TO %ptr` stands between; where an iteration reuses what an earlier one used, a `sync.FROM.TO %ptr dist d`
  * stands in the loop before the use, with a d that divides the number of the buffer's instances; or the order follows
- * from other waits (ir/kernel/igraph_order.h). Units of a group that meet in a shared space do so across a `sync.group`. */
+ * from other waits (ir/kernel/igraph_order.h). Units of a group that meet in a shared space do so across a
+ * `sync.group`. */
 #include "ir/kernel/igraph_order.h"
 #include "ir/kernel/verify/igraph_verify.h"
 
@@ -75,7 +76,7 @@ static void check_uses(uir_iverifier *v, const uir_iorder *o, const uir_iorder_u
 }
 
 static void check_flags(uir_iverifier *v, const uir_iorder *o) {
-    const uir_device *device = v->g->device;
+    const uir_machine *device = v->g->device;
     for (uint32_t i = 0; i < o->syncs.count && device->flag_count; i++) {
         const uir_iorder_sync *s = &o->syncs.data[i];
         uint32_t flags = s->of_pipes ? uir_iorder_count_flags(o, s) : 0;
@@ -89,8 +90,8 @@ static void check_flags(uir_iverifier *v, const uir_iorder *o) {
 
 /* Each pair of kinds that wait for each other in a phase has a signal of its own. */
 static void check_signals(uir_iverifier *v, const uir_iphase *phase) {
-    const uir_device *device = v->g->device;
-    bool seen[UIR_DEVICE_MAX_UNIT_KINDS][UIR_DEVICE_MAX_UNIT_KINDS] = {0};
+    const uir_machine *device = v->g->device;
+    bool seen[UIR_MACHINE_MAX_UNIT_KINDS][UIR_MACHINE_MAX_UNIT_KINDS] = {0};
     uint32_t count = 0;
     for (uint32_t b = 0; b < phase->body_count && device->signal_count; b++)
         for (uint32_t at = phase->bodies[b].first_item; at != UINT32_MAX; at = v->g->items.data[at].next) {

@@ -210,7 +210,7 @@ static void fixed_tile(uir_contraction_plan *p, uir_contraction_side *s, int64_t
 
 /* Elements of four bytes that what is on chip begins anew with. */
 static int64_t line_of(const uir_contraction_plan *p) {
-    int scratch = uir_device_find_role(p->device, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(p->device, UIR_SPACE_SCRATCH);
     return scratch < 0 || p->device->spaces[scratch].alignment < 4 ? 1 : p->device->spaces[scratch].alignment / 4;
 }
 
@@ -271,9 +271,9 @@ static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
 }
 
 uir_contraction_room uir_contraction_plan_room(const uir_contraction_plan *p) {
-    int scratch = uir_device_find_role(p->device, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(p->device, UIR_SPACE_SCRATCH);
     if (scratch < 0) return (uir_contraction_room){0, 0};
-    int64_t near = (int64_t)uir_device_working_set(p->device, scratch) / 4 * 3,
+    int64_t near = (int64_t)uir_machine_working_set(p->device, scratch) / 4 * 3,
             most = (int64_t)p->device->spaces[scratch].capacity / 4 * 3;
     return (uir_contraction_room){near < most ? near : most, most};
 }

@@ -142,7 +142,7 @@ static uir_status shape(uir_contraction_plans *all, uir_schedule *s, uir_arena *
     return uir_contraction_plans_apply(all, s);
 }
 
-static uir_status build(const uir_loop_function *naive, const uir_device *device, uir_parameter_choice *choice,
+static uir_status build(const uir_loop_function *naive, const uir_machine *device, uir_parameter_choice *choice,
                         bool few, uir_text *steps, uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out,
                         bool *out_always) {
     uir_contraction_plans all = {.count = uir_loop_count_used_as(naive, naive->first, UIR_LOOP_USE_CONTRACTION)};
@@ -169,7 +169,7 @@ static uir_status build(const uir_loop_function *naive, const uir_device *device
     return status;
 }
 
-uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_device *device,
+uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_machine *device,
                                     uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                     uir_loop_list *out) {
     uir_arena arena;

@@ -29,8 +29,8 @@ typedef struct product {
     uir_tactic *t;
     uint32_t update, init, copy; /* blocks; the copy brings finished sums to memory */
     uint32_t sums;               /* tensor */
-    uint32_t passed[UIR_DEVICE_MAX_SPACES], passing[UIR_DEVICE_MAX_SPACES]; /* tensors, blocks: on the way there */
-    uir_loop_access factors[2];                                             /* as the update reads them */
+    uint32_t passed[UIR_MACHINE_MAX_SPACES], passing[UIR_MACHINE_MAX_SPACES]; /* tensors, blocks: on the way there */
+    uir_loop_access factors[2];                                               /* as the update reads them */
     uir_dtype dtypes[2], sum_dtype;
     side sides[SIDES];
     uir_product_problem problem;
@@ -60,7 +60,7 @@ static bool is_stored_factor(product *p, uint32_t which, uint32_t id) {
     if (e->kind != UIR_LOOP_LOAD) return false;
     p->factors[which] = e->load;
     p->dtypes[which] = e->dtype;
-    return uir_device_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
+    return uir_machine_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
 }
 
 /* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are; rows that are few are
@@ -107,8 +107,8 @@ static bool classify(product *p) {
 }
 
 /* The spaces from one to the other, the last one `to`; false: no moves lead there. */
-static bool find_way(const uir_device *device, uir_dtype dtype, int from, int to, uir_tile_way *out) {
-    out->count = uir_device_find_path(device, dtype, from, to, out->spaces);
+static bool find_way(const uir_machine *device, uir_dtype dtype, int from, int to, uir_tile_way *out) {
+    out->count = uir_machine_find_path(device, dtype, from, to, out->spaces);
     return out->count > 0;
 }
 
@@ -118,11 +118,11 @@ static uint32_t role_of(uint32_t which) {
 
 /* The ways of all three tiles. */
 static bool find_ways(product *p) {
-    const uir_device *d = p->t->device;
-    int memory = uir_device_find_role(d, UIR_SPACE_MEMORY), sums = uir_device_find_role(d, UIR_SPACE_ACCUMULATORS);
+    const uir_machine *d = p->t->device;
+    int memory = uir_machine_find_role(d, UIR_SPACE_MEMORY), sums = uir_machine_find_role(d, UIR_SPACE_ACCUMULATORS);
     uir_tile_way *way = p->problem.ways, out;
     for (uint32_t k = 0; k < 2; k++)
-        if (!find_way(d, p->dtypes[k], memory, uir_device_find_role(d, role_of(k)), &way[k])) return false;
+        if (!find_way(d, p->dtypes[k], memory, uir_machine_find_role(d, role_of(k)), &way[k])) return false;
     if (!find_way(d, p->sum_dtype, sums, memory, &out)) return false;
     way[UIR_TILE_SUMS] = (uir_tile_way){.spaces = {sums}, .count = out.count}; /* memory itself is not kept */
     for (int i = 1; i < out.count; i++) way[UIR_TILE_SUMS].spaces[i] = out.spaces[i - 1];
@@ -139,7 +139,7 @@ static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     out->sum_dtype = t->f->tensors.data[out->sums].dtype;
     for (uint32_t k = 0; k < 2; k++)
         if (!is_stored_factor(out, k, product->arguments[k])) return false;
-    if (!uir_device_multiplies_pair(t->device, out->sum_dtype, out->dtypes[0], out->dtypes[1])) return false;
+    if (!uir_machine_multiplies_pair(t->device, out->sum_dtype, out->dtypes[0], out->dtypes[1])) return false;
     if (uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[0], false) &&
         uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[1], true))
         return false; /* that has a tactic of its own */
@@ -159,7 +159,7 @@ static int64_t least_multiple(int64_t a, int64_t b) {
 
 /* Of what a tile of a side is a multiple: the machine's block, and the blocks of every space that the tile comes to. */
 static int64_t block_of(const product *p, uint32_t which) {
-    const uir_device *d = p->t->device;
+    const uir_machine *d = p->t->device;
     int64_t block = which == ROWS ? d->mma_m : which == COLUMNS ? d->mma_n : d->mma_k;
     block = block > 0 ? block : 1;
     for (uint32_t k = 0; k < UIR_TILES; k++)
@@ -174,11 +174,11 @@ static int64_t block_of(const product *p, uint32_t which) {
 }
 
 /* Units that multiply, as many as the machine has at once. */
-static int64_t count_units(const uir_device *d, uir_dtype sums, uir_dtype factor) {
-    const uir_legal_row *row = uir_device_find_mma(d, sums, factor);
+static int64_t count_units(const uir_machine *d, uir_dtype sums, uir_dtype factor) {
+    const uir_legal_row *row = uir_machine_find_mma(d, sums, factor);
     int64_t units = 0;
     for (uint32_t kind = 0; row && kind < d->unit_kind_count; kind++)
-        if (row->unit_kinds >> kind & 1) units += uir_device_count_units(d, kind);
+        if (row->unit_kinds >> kind & 1) units += uir_machine_count_units(d, kind);
     return units > 0 ? units : 1;
 }
 
@@ -205,7 +205,7 @@ static bool may_stay(const product *p, uint32_t which) {
 
 /* The product in numbers. */
 static void pose(product *p) {
-    const uir_device *d = p->t->device;
+    const uir_machine *d = p->t->device;
     uir_product_problem *q = &p->problem;
     q->device = d;
     q->dtypes[UIR_TILE_LEFT] = p->dtypes[0], q->dtypes[UIR_TILE_RIGHT] = p->dtypes[1];
@@ -220,7 +220,7 @@ static void pose(product *p) {
     q->units = count_units(d, p->sum_dtype, p->dtypes[0]);
     q->instances = d->pipe_count > 1 ? 2 : 1;
     for (uint32_t i = 0; i < d->space_count; i++) q->room[i] = (int64_t)d->spaces[i].capacity;
-    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
     if (scratch >= 0) q->room[scratch] /= 2; /* other phases keep what they have there */
 }
 
@@ -332,18 +332,18 @@ static const uir_space *format_of(const product *p, uint32_t which, int place);
 
 /* Can units that multiply go on with finished sums where those come to lie, in the order of their rows? */
 static bool go_on(const product *p) {
-    const uir_device *d = p->t->device;
+    const uir_machine *d = p->t->device;
     const uir_tile_way *way = &p->problem.ways[UIR_TILE_SUMS];
-    const uir_legal_row *mma = uir_device_find_pair(d, p->sum_dtype, p->dtypes[0], p->dtypes[1]);
-    int last = way->spaces[way->count - 1], scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
+    const uir_legal_row *mma = uir_machine_find_pair(d, p->sum_dtype, p->dtypes[0], p->dtypes[1]);
+    int last = way->spaces[way->count - 1], scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
     int64_t rows, columns;
     if (scratch < 0 || !mma ||
         uir_space_get_block(format_of(p, UIR_TILE_SUMS, way->count - 1), p->sum_dtype, &rows, &columns))
         return false;
     uint32_t operands = 1u << last | 1u << scratch;
     for (uint32_t kind = 0; kind < d->unit_kind_count; kind++)
-        if (mma->unit_kinds >> kind & 1 && uir_device_find_legal(d, "binary.add", p->sum_dtype, UIR_DTYPE_NONE,
-                                                                 (uint32_t)scratch, operands, kind, 0) >= 0)
+        if (mma->unit_kinds >> kind & 1 && uir_machine_find_legal(d, "binary.add", p->sum_dtype, UIR_DTYPE_NONE,
+                                                                  (uint32_t)scratch, operands, kind, 0) >= 0)
             return true;
     return false;
 }
@@ -483,7 +483,7 @@ static uir_status place_sums(product *p) {
 /* The space whose block format the tile uses: its own, else that of the next (or previous) space reached by a move that
  * keeps element order. */
 static const uir_space *format_of(const product *p, uint32_t which, int place) {
-    const uir_device *d = p->t->device;
+    const uir_machine *d = p->t->device;
     const uir_tile_way *w = &p->problem.ways[which];
     const uir_space *own = &d->spaces[w->spaces[place]];
     int64_t rows, columns;
@@ -491,7 +491,7 @@ static const uir_space *format_of(const product *p, uint32_t which, int place) {
     if (uir_space_get_block(own, p->problem.dtypes[which], &rows, &columns) || other < 0 || other >= w->count)
         return own;
     int from = which == UIR_TILE_SUMS ? other : place, to = which == UIR_TILE_SUMS ? place : other;
-    const uir_legal_row *move = uir_device_find_move(d, p->problem.dtypes[which], w->spaces[from], w->spaces[to]);
+    const uir_legal_row *move = uir_machine_find_move(d, p->problem.dtypes[which], w->spaces[from], w->spaces[to]);
     return move && move->constraints & UIR_LEGAL_SAME_FORMAT ? format_of(p, which, other) : own;
 }
 
@@ -534,7 +534,7 @@ static uir_status bring_factor(product *p, uint32_t which) {
     const uir_tile_way *w = &p->problem.ways[which];
     const uint32_t *sides = uir_tile_sides[which];
     int held = count_held(p, which);
-    uint32_t iters[2], dims[2], count = 0, tensors[UIR_DEVICE_MAX_SPACES], blocks[UIR_DEVICE_MAX_SPACES];
+    uint32_t iters[2], dims[2], count = 0, tensors[UIR_MACHINE_MAX_SPACES], blocks[UIR_MACHINE_MAX_SPACES];
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t iter = p->sides[sides[i]].iter;
         dims[i] = iter == NONE ? NONE : count;

@@ -134,7 +134,7 @@ static bool classify(product *p) {
         }
     }
     if (p->iters[COLUMNS] == NONE || p->iters[DEPTH] == NONE) return false;
-    bool wants_rows = uir_device_wants_rows(t->device, uir_device_find_role(t->device, UIR_SPACE_SCRATCH));
+    bool wants_rows = uir_machine_wants_rows(t->device, uir_machine_find_role(t->device, UIR_SPACE_SCRATCH));
     for (uint32_t k = 0; k < 2; k++) {
         dependence on_columns = factor_depends(p, k, p->iters[COLUMNS]);
         p->is_right[k] = on_columns.depends;
@@ -157,7 +157,7 @@ static bool classify(product *p) {
 /* A sum of products of which the anchor stores what comes of it. */
 static bool find_product(uir_tactic *t, uint32_t update, product *out) {
     *out = (product){.t = t, .update = update, .iters = {NONE, NONE, NONE}};
-    if (t->plain || uir_device_find_scratch(t->device) < 0 || update == NONE) return false;
+    if (t->plain || uir_machine_find_scratch(t->device) < 0 || update == NONE) return false;
     const uir_loop_expression *call = uir_tactic_find_product(t, update);
     if (!call) return false;
     out->sums = uir_tactic_only_statement(t, update)->targets[0].tensor;
@@ -193,8 +193,8 @@ static int64_t count_others(const product *p) {
 
 /* Cycles for a vector where the description says nothing else: 1; 0: no unit does the instruction on the chip. */
 static uint32_t cycles_of(const product *p, const char *iop) {
-    const uir_device *d = p->t->device;
-    const uir_legal_row *row = uir_device_find_within(d, iop, p->dtype, uir_device_find_scratch(d));
+    const uir_machine *d = p->t->device;
+    const uir_legal_row *row = uir_machine_find_within(d, iop, p->dtype, uir_machine_find_scratch(d));
     return !row ? 0 : row->cycles ? row->cycles : 1;
 }
 
@@ -213,15 +213,15 @@ typedef struct machine {
 } machine;
 
 static machine find_machine(const product *p) {
-    const uir_device *d = p->t->device;
-    int scratch = uir_device_find_scratch(d);
-    int64_t apart = uir_tactic_count_units_apart(d), all = apart ? apart : uir_device_count_units(d, 0);
-    const uir_legal_row *add = uir_device_find_within(d, "binary.add", p->dtype, scratch);
+    const uir_machine *d = p->t->device;
+    int scratch = uir_machine_find_scratch(d);
+    int64_t apart = uir_tactic_count_units_apart(d), all = apart ? apart : uir_machine_count_units(d, 0);
+    const uir_legal_row *add = uir_machine_find_within(d, "binary.add", p->dtype, scratch);
     machine m = {.units = all > 0 ? (double)all : 1,
-                 .lanes = (double)uir_device_lanes(d),
+                 .lanes = (double)uir_machine_lanes(d),
                  .vector = multiplies_as_one(p) ? cycles_of(p, "ternary.fma")
                                                 : cycles_of(p, "binary.mul") + cycles_of(p, "binary.add"),
-                 .row = uir_device_wants_rows(d, scratch) ? WRITTEN_OUT : 0,
+                 .row = uir_machine_wants_rows(d, scratch) ? WRITTEN_OUT : 0,
                  .latency = add && add->latency ? add->latency : 1,
                  .others = (double)count_others(p),
                  .bytes = uir_dtype_bits(p->dtype) / 8.0};

@@ -37,7 +37,7 @@ static bool is_held(const uir_product_choice *c, uint32_t tile, int space) {
 }
 
 static void find_used(const uir_product_problem *p, const uir_product_choice *c, int64_t *used) {
-    for (uint32_t i = 0; i < UIR_DEVICE_MAX_SPACES; i++) used[i] = 0;
+    for (uint32_t i = 0; i < UIR_MACHINE_MAX_SPACES; i++) used[i] = 0;
     for (uint32_t t = 0; t < UIR_TILES; t++)
         for (int i = 0; i < p->ways[t].count; i++) {
             bool held = is_held(c, t, i);
@@ -48,7 +48,7 @@ static void find_used(const uir_product_problem *p, const uir_product_choice *c,
 }
 
 bool uir_product_fits(const uir_product_problem *p, const uir_product_choice *c) {
-    int64_t used[UIR_DEVICE_MAX_SPACES];
+    int64_t used[UIR_MACHINE_MAX_SPACES];
     find_used(p, c, used);
     for (uint32_t i = 0; i < p->device->space_count; i++)
         if (p->room[i] && used[i] > p->room[i]) return false;
@@ -57,7 +57,7 @@ bool uir_product_fits(const uir_product_problem *p, const uir_product_choice *c)
 
 /* How full the spaces are, all together. */
 static double fullness(const uir_product_problem *p, const uir_product_choice *c) {
-    int64_t used[UIR_DEVICE_MAX_SPACES];
+    int64_t used[UIR_MACHINE_MAX_SPACES];
     double full = 0;
     find_used(p, c, used);
     for (uint32_t i = 0; i < p->device->space_count; i++)
@@ -68,7 +68,7 @@ static double fullness(const uir_product_problem *p, const uir_product_choice *c
 /* ---- cycles ---- */
 /* Cycles of each pipe; of a machine without pipes all are the first one's. */
 typedef struct pipe_cycles {
-    double of[UIR_DEVICE_MAX_PIPES];
+    double of[UIR_MACHINE_MAX_PIPES];
 } pipe_cycles;
 
 static void add_cycles(pipe_cycles *to, int pipe, double cycles) {
@@ -77,7 +77,7 @@ static void add_cycles(pipe_cycles *to, int pipe, double cycles) {
 
 static double busiest(const uir_product_problem *p, const pipe_cycles *cycles) {
     double most = 0, sum = 0;
-    for (uint32_t i = 0; i < UIR_DEVICE_MAX_PIPES; i++) {
+    for (uint32_t i = 0; i < UIR_MACHINE_MAX_PIPES; i++) {
         sum += cycles->of[i];
         if (cycles->of[i] > most) most = cycles->of[i];
     }
@@ -113,9 +113,9 @@ static unit_work find_work(const uir_product_problem *p, const uir_product_choic
 static void add_moves(const uir_product_problem *p, uint32_t tile, int from, int to, double elements, double times,
                       pipe_cycles *cycles) {
     uir_dtype dtype = p->dtypes[tile];
-    const uir_legal_row *row = uir_device_find_move(p->device, dtype, from, to);
+    const uir_legal_row *row = uir_machine_find_move(p->device, dtype, from, to);
     double bytes = elements * (double)(uir_dtype_bits(dtype) / 8);
-    add_cycles(cycles, row ? row->pipe : 0, times * uir_device_move_cycles(p->device, row, from, to, elements, bytes));
+    add_cycles(cycles, row ? row->pipe : 0, times * uir_machine_move_cycles(p->device, row, from, to, elements, bytes));
 }
 
 /* A factor: what stays goes the first part of its way once, all else the whole way in each step. */
@@ -123,7 +123,7 @@ static void add_factor(const uir_product_problem *p, const uir_product_choice *c
                        pipe_cycles *cycles) {
     const uir_tile_way *way = &p->ways[tile];
     uint32_t own = tile == UIR_TILE_LEFT ? UIR_SIDE_ROWS : UIR_SIDE_COLUMNS;
-    int from = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
+    int from = uir_machine_find_role(p->device, UIR_SPACE_MEMORY);
     for (int i = 0; i < way->count; from = way->spaces[i++]) {
         bool held = is_held(c, tile, i);
         double depth = held ? (double)whole_depth(p) : w->sides[UIR_SIDE_DEPTH];
@@ -132,7 +132,7 @@ static void add_factor(const uir_product_problem *p, const uir_product_choice *c
 }
 
 static void add_finished(const uir_product_problem *p, const unit_work *w, pipe_cycles *cycles) {
-    int memory = uir_device_find_role(p->device, UIR_SPACE_MEMORY);
+    int memory = uir_machine_find_role(p->device, UIR_SPACE_MEMORY);
     const uir_tile_way *way = &p->ways[UIR_TILE_SUMS];
     for (int i = 0; i < way->count; i++)
         add_moves(p, UIR_TILE_SUMS, way->spaces[i], i + 1 < way->count ? way->spaces[i + 1] : memory,
@@ -140,8 +140,8 @@ static void add_finished(const uir_product_problem *p, const unit_work *w, pipe_
 }
 
 static void add_products(const uir_product_problem *p, const unit_work *w, pipe_cycles *cycles) {
-    const uir_device *d = p->device;
-    const uir_legal_row *row = uir_device_find_mma(d, p->dtypes[UIR_TILE_SUMS], p->dtypes[UIR_TILE_LEFT]);
+    const uir_machine *d = p->device;
+    const uir_legal_row *row = uir_machine_find_mma(d, p->dtypes[UIR_TILE_SUMS], p->dtypes[UIR_TILE_LEFT]);
     double blocks = w->sides[UIR_SIDE_ROWS] / d->mma_m * w->sides[UIR_SIDE_COLUMNS] / d->mma_n *
                     w->sides[UIR_SIDE_DEPTH] / d->mma_k;
     add_cycles(cycles, row ? row->pipe : 0, w->steps * (row ? uir_legal_row_cycles(row, blocks) : blocks));

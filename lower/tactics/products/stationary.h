@@ -24,11 +24,11 @@ extern const uint32_t uir_tile_sides[UIR_TILES][2];
 /* The spaces of a tile, in the order of its path: an operand's path ends where it is multiplied, that of sums begins
  * where they are accumulated. The path of sums lacks the device's memory, its end. */
 typedef struct uir_tile_way {
-    int spaces[UIR_DEVICE_MAX_SPACES], count;
+    int spaces[UIR_MACHINE_MAX_SPACES], count;
 } uir_tile_way;
 
 typedef struct uir_product_problem {
-    const uir_device *device;
+    const uir_machine *device;
     int64_t extents[UIR_SIDES]; /* as assumed; at least 1 */
     int64_t blocks[UIR_SIDES];  /* a tile is a multiple of these */
     uir_dtype dtypes[UIR_TILES];
@@ -37,7 +37,7 @@ typedef struct uir_product_problem {
     int64_t others;    /* number of like products, as of a batch or of a convolution's taps; at least 1 */
     int64_t units;     /* that work in parallel; at least 1 */
     int64_t instances; /* buffers of a tile moved in a loop: 2 if copies and computation overlap */
-    int64_t room[UIR_DEVICE_MAX_SPACES]; /* bytes of each space; 0: not bounded */
+    int64_t room[UIR_MACHINE_MAX_SPACES]; /* bytes of each space; 0: not bounded */
 } uir_product_problem;
 
 typedef struct uir_product_choice {

@@ -34,14 +34,14 @@ static int64_t depth_of(const uir_tile_problem *p) {
 }
 
 /* Fractions of a cycle that so many bytes take over an edge of the space. */
-static int64_t transfer(const uir_device *d, uint32_t role, int64_t bytes) {
-    int space = uir_device_find_role(d, role);
+static int64_t transfer(const uir_machine *d, uint32_t role, int64_t bytes) {
+    int space = uir_machine_find_role(d, role);
     uint32_t rate = space < 0 ? 0 : d->spaces[space].bytes_per_cycle;
     return bytes * FRACTION / at_least_one(rate ? rate : d->vector_bytes);
 }
 
 /* Of one step of depth of a block: rows by vectors of sums. */
-static int64_t step_of(const uir_device *d, int64_t rows, int64_t vectors) {
+static int64_t step_of(const uir_machine *d, int64_t rows, int64_t vectors) {
     int64_t adding = rows * vectors * FRACTION / at_least_one(d->multiply_adds_per_cycle),
             loading = (rows + vectors) * FRACTION / at_least_one(d->loads_per_cycle),
             waiting = (int64_t)d->multiply_add_latency * FRACTION;
@@ -56,7 +56,7 @@ typedef struct blocks {
 } blocks;
 
 static blocks cut_into_blocks(const uir_tile_problem *p, int64_t rows, int64_t columns) {
-    const uir_device *d = p->device;
+    const uir_machine *d = p->device;
     blocks b = {.down = parts_of(rows, at_least_one(d->mma_m))};
     int64_t vectors = parts_of(columns * p->sum_bytes, at_least_one(d->vector_bytes)),
             most = ((int64_t)d->registers - 1) / ((int64_t)d->mma_m + 1);
@@ -70,7 +70,7 @@ static blocks cut_into_blocks(const uir_tile_problem *p, int64_t rows, int64_t c
 /* The multiply-adds of all blocks. The second factor's bytes come from the chip while a panel's other blocks are
  * summed, and cost something only where they take longer. */
 static int64_t multiply(const uir_tile_problem *p, int64_t rows, int64_t columns, int64_t depth) {
-    const uir_device *d = p->device;
+    const uir_machine *d = p->device;
     blocks b = cut_into_blocks(p, rows, columns);
     int64_t steps = 0;
     for (uint32_t last = 0; last < 2; last++) {
@@ -91,13 +91,13 @@ static int64_t begin_blocks(const uir_tile_problem *p, int64_t rows, int64_t col
 }
 
 /* Is it still near when it is read again? What passes by meanwhile takes as much. */
-static bool stays(const uir_device *d, int64_t bytes) {
-    int scratch = uir_device_find_role(d, UIR_SPACE_SCRATCH);
-    return scratch >= 0 && bytes <= (int64_t)uir_device_working_set(d, scratch) / 2;
+static bool stays(const uir_machine *d, int64_t bytes) {
+    int scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
+    return scratch >= 0 && bytes <= (int64_t)uir_machine_working_set(d, scratch) / 2;
 }
 
 int64_t uir_tile_cycles(const uir_tile_problem *p, const uir_parameter_tile *tile, int64_t chunk) {
-    const uir_device *d = p->device;
+    const uir_machine *d = p->device;
     int64_t panel = at_least_one(d->mma_n), depth = depth_of(p),
             rows = p->rows && p->rows < tile->rows ? p->rows : tile->rows,
             columns = !p->cut || (p->columns && p->columns < tile->columns) ? p->columns : tile->columns;

@@ -57,8 +57,8 @@ static const char scale_text[] = "igraph @scale on cpu {\n"
 
 /* What the text says, each instruction by itself. */
 static uir_igraph *parse_kernel(fixture *f, const char *text) {
-    const uir_device *devices[] = {&f->device.device};
-    uir_device_list list = {devices, 1};
+    const uir_machine *devices[] = {&f->device.device};
+    uir_machine_list list = {devices, 1};
     uir_igraph *g = NULL;
     if (uir_igraph_parse(&f->allocator, &list, text, strlen(text), "test", &f->diagnostics, &g) != UIR_STATUS_OK ||
         uir_igraph_verify(g, &f->diagnostics) != UIR_STATUS_OK) {
@@ -190,7 +190,7 @@ static void test_named_variants(void **state) {
     unsetenv("UIR_CPU");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uir_cpu_device device;
-        const uir_device *d = &device.device;
+        const uir_machine *d = &device.device;
         assert_int_equal(uir_cpu_describe(rows[i].name, &f->diagnostics, &device), UIR_STATUS_OK);
         assert_int_equal(d->vector_bytes, rows[i].lanes * 4);
         assert_int_equal(d->registers, rows[i].registers);

@@ -297,10 +297,10 @@ static void run_all(tests *t) {
 
 static void add_devices(tests *t, const char *path) {
     static char text[1 << 16];
-    const uir_device *first;
+    const uir_machine *first;
     FILE *file = fopen(path, "rb");
     size_t length = file ? fread(text, 1, sizeof text, file) : 0;
-    if (uir_compile_devices_add(t->h.devices, text, length, path, &t->h.diagnostics, &first) != UIR_STATUS_OK)
+    if (uir_compile_machines_add(t->h.devices, text, length, path, &t->h.diagnostics, &first) != UIR_STATUS_OK)
         fail(t, "no devices in %s", path);
     if (file) fclose(file);
 }

@@ -499,7 +499,7 @@ static void test_cancelled_within(void **state) {
                                "    fill.f32 %%a, 0\n    %s\n  }\n}\n",
                                endless[i]);
         uir_igraph *igraph = NULL; /* not verified, as bytecode from anywhere is not */
-        uir_status parsed = uir_igraph_parse(&h.allocator, uir_compile_devices_get(h.devices), text.data, text.length,
+        uir_status parsed = uir_igraph_parse(&h.allocator, uir_compile_machines_get(h.devices), text.data, text.length,
                                              "endless", &h.diagnostics, &igraph);
         if (parsed != UIR_STATUS_OK) harness_say(&h, endless[i]);
         assert_int_equal(parsed, UIR_STATUS_OK);
@@ -540,8 +540,8 @@ static void test_copies_are_steps(void **state) {
     (void)state;
     harness_init(&h, 1);
     uir_text_init(&bytes, &h.allocator);
-    uir_status parsed = uir_igraph_parse(&h.allocator, uir_compile_devices_get(h.devices), text, strlen(text), "copies",
-                                         &h.diagnostics, &igraph);
+    uir_status parsed = uir_igraph_parse(&h.allocator, uir_compile_machines_get(h.devices), text, strlen(text),
+                                         "copies", &h.diagnostics, &igraph);
     if (parsed != UIR_STATUS_OK) harness_say(&h, "copies");
     assert_int_equal(parsed, UIR_STATUS_OK);
     assert_int_equal(uir_vm_encode(igraph, &h.diagnostics, &bytes), UIR_STATUS_OK);

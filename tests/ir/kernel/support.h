@@ -17,8 +17,8 @@ typedef struct zoo {
     uir_diagnostics diagnostics;
     uir_arena arena;
     uir_cpu_device cpu;
-    uir_device_vector devices;
-    uir_device_list list;
+    uir_machine_vector devices;
+    uir_machine_list list;
 } zoo;
 
 static inline void zoo_open(zoo *z) {
@@ -26,10 +26,10 @@ static inline void zoo_open(zoo *z) {
     uir_diagnostics_init(&z->diagnostics, &z->allocator);
     assert_int_equal(uir_cpu_describe("generic", &z->diagnostics, &z->cpu), UIR_STATUS_OK);
     uir_arena_init(&z->arena, &z->allocator);
-    z->devices = (uir_device_vector){0};
+    z->devices = (uir_machine_vector){0};
     assert_int_equal(uir_vector_push(&z->arena, &z->devices, &z->cpu.device), UIR_STATUS_OK);
     assert_int_equal(uir_descriptions_read(&z->arena, &z->diagnostics, &z->devices), UIR_STATUS_OK);
-    z->list = (uir_device_list){z->devices.data, z->devices.count};
+    z->list = (uir_machine_list){z->devices.data, z->devices.count};
 }
 
 static inline void zoo_close(zoo *z) {

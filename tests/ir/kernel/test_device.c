@@ -11,7 +11,7 @@ typedef struct path_case {
 #define ASCEND "ascend"
 #define CUDA   "cuda"
 
-static const uir_device *find_device(const zoo *z, const char *name) {
+static const uir_machine *find_device(const zoo *z, const char *name) {
     for (uint32_t i = 0; i < z->list.count; i++)
         if (!strcmp(z->list.devices[i]->name, name)) return z->list.devices[i];
     fail_msg("there is no device %s", name);
@@ -31,11 +31,11 @@ static void paths_are_the_shortest(void **state) {
     zoo z;
     zoo_open(&z);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        const uir_device *d = find_device(&z, paths[i].device);
-        int spaces[UIR_DEVICE_MAX_SPACES], from = uir_device_find_space(d, paths[i].from, strlen(paths[i].from)),
-                                           to = uir_device_find_space(d, paths[i].to, strlen(paths[i].to));
+        const uir_machine *d = find_device(&z, paths[i].device);
+        int spaces[UIR_MACHINE_MAX_SPACES], from = uir_machine_find_space(d, paths[i].from, strlen(paths[i].from)),
+                                            to = uir_machine_find_space(d, paths[i].to, strlen(paths[i].to));
         char text[64] = "";
-        int length = uir_device_find_path(d, paths[i].dtype, from, to, spaces);
+        int length = uir_machine_find_path(d, paths[i].dtype, from, to, spaces);
         for (int k = 0; k < length; k++)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", k ? " " : "", d->spaces[spaces[k]].name);
         assert_string_equal(length < 0 ? "-" : text, paths[i].spaces);
@@ -60,7 +60,7 @@ static void products_are_where_mma_wants_them(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int right = 0; right < 2; right++)
             assert_int_equal(
-                uir_device_multiplies(find_device(&z, cases[i].device), cases[i].sums, cases[i].factor, right),
+                uir_machine_multiplies(find_device(&z, cases[i].device), cases[i].sums, cases[i].factor, right),
                 right ? cases[i].as_right : cases[i].multiplies);
     zoo_close(&z);
 }

@@ -8,23 +8,23 @@
 
 static uint32_t damages = 3000;
 
-static uir_status parse(zoo *z, uir_arena *arena, const char *text, size_t length, uir_device_vector *devices) {
+static uir_status parse(zoo *z, uir_arena *arena, const char *text, size_t length, uir_machine_vector *devices) {
     uir_diagnostics_clear(&z->diagnostics);
-    *devices = (uir_device_vector){0};
-    return uir_device_parse(text, length, "d.device", arena, &z->diagnostics, devices);
+    *devices = (uir_machine_vector){0};
+    return uir_machine_parse(text, length, "d.device", arena, &z->diagnostics, devices);
 }
 
-static void print(const zoo *z, const uir_device *device, uir_text *text) {
+static void print(const zoo *z, const uir_machine *device, uir_text *text) {
     uir_text_init(text, &z->allocator);
-    uir_device_print(device, text);
+    uir_machine_print(device, text);
     assert_int_equal(uir_text_status(text), UIR_STATUS_OK);
 }
 
 /* Its text gives a device with the same text. */
-static void reads_back(zoo *z, const uir_device *device) {
+static void reads_back(zoo *z, const uir_machine *device) {
     uir_arena arena;
     uir_text once, twice;
-    uir_device_vector again;
+    uir_machine_vector again;
     uir_arena_init(&arena, &z->allocator);
     print(z, device, &once);
     if (parse(z, &arena, once.data, once.length, &again) != UIR_STATUS_OK) {
@@ -61,12 +61,12 @@ static void chips(void **state) {
         "without binary.mul without dtypes f16 } }";
     zoo z;
     uir_arena arena;
-    uir_device_vector devices;
+    uir_machine_vector devices;
     zoo_open(&z);
     uir_arena_init(&arena, &z.allocator);
     assert_int_equal(parse(&z, &arena, text, strlen(text), &devices), UIR_STATUS_OK);
     assert_int_equal(devices.count, 2);
-    const uir_device *a = devices.data[0], *b = devices.data[1];
+    const uir_machine *a = devices.data[0], *b = devices.data[1];
     assert_true(a->is_first_chip && !b->is_first_chip);
     assert_int_equal(a->group_count, 2);
     assert_int_equal(b->group_count, 3);
@@ -148,7 +148,7 @@ static void faults_are_told(void **state) {
     zoo_open(&z);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         uir_arena arena;
-        uir_device_vector devices;
+        uir_machine_vector devices;
         uir_arena_init(&arena, &z.allocator);
         uir_status status = parse(&z, &arena, faults[i].text, strlen(faults[i].text), &devices);
         const uir_diagnostic *said = z.diagnostics.first;
@@ -207,7 +207,7 @@ static void damage_is_survived(void **state) {
         size_t capacity = uir_description_sizes[which] + 256;
         char *text = malloc(capacity);
         uir_arena arena;
-        uir_device_vector devices;
+        uir_machine_vector devices;
         assert_non_null(text);
         memcpy(text, uir_description_parts[which], uir_description_sizes[which]);
         size_t length = damage(text, uir_description_sizes[which], capacity, &seed);
@@ -236,7 +236,7 @@ static double read_sources(zoo *z, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) uir_text_append_format(&text, "groups 1 @s%u\n", count - 1);
     for (int turn = 0; turn < 5; turn++) {
         uir_arena arena;
-        uir_device_vector devices;
+        uir_machine_vector devices;
         uir_arena_init(&arena, &z->allocator);
         clock_t begin = clock();
         (void)!parse(z, &arena, text.data, text.length, &devices);

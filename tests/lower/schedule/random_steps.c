@@ -278,7 +278,7 @@ uint32_t random_step_choose(random_walk *w) {
     return 0;
 }
 
-uir_loop_function *random_steps(const uir_loop_function *naive, const uir_device *device, uint64_t seed,
+uir_loop_function *random_steps(const uir_loop_function *naive, const uir_machine *device, uint64_t seed,
                                 uir_diagnostics *diagnostics, uir_text *trace) {
     uint64_t state = seed * 2654435761u + 12345;
     random_walk w = {.state = &state, .space = "sram"};

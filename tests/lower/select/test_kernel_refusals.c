@@ -66,7 +66,7 @@ static const refusal refusals[] = {
      {NULL}},
 };
 
-static bool check(const uir_device *device, const refusal *r) {
+static bool check(const uir_machine *device, const refusal *r) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
     uir_loop_function *f = NULL;

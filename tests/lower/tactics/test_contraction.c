@@ -291,7 +291,7 @@ static void write_source(writer *w, uint64_t seed, char *source) {
 }
 
 /* Every group of the module at several sizes. */
-static bool check_module(uir_module *module, const uir_device *device, const uir_allocator *allocator, uint64_t seed,
+static bool check_module(uir_module *module, const uir_machine *device, const uir_allocator *allocator, uint64_t seed,
                          bool verbose, uint32_t *runs, uint32_t *groups) {
     static const int64_t tried[] = {1, 2, 3, 7}, large[] = {0, 14, 15, 31, 33, 50, 97};
     bool good = true;

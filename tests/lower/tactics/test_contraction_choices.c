@@ -160,7 +160,7 @@ static bool is_expected(golden_case *of, const uir_text *text, bool show) {
     return good;
 }
 
-static bool check_group(golden_case *of, const uir_device *device, const uir_allocator *allocator, uir_module *module,
+static bool check_group(golden_case *of, const uir_machine *device, const uir_allocator *allocator, uir_module *module,
                         uir_node_id node, bool show) {
     lower_check c = {.device = device, .allocator = allocator};
     uir_text text;
@@ -186,7 +186,7 @@ static bool check_group(golden_case *of, const uir_device *device, const uir_all
 }
 
 /* A function of loops in place of a graph: a naive one is scheduled; a scheduled one goes to its kernel as it is. */
-static bool check_function(golden_case *of, const uir_device *device, const uir_allocator *allocator, bool show) {
+static bool check_function(golden_case *of, const uir_machine *device, const uir_allocator *allocator, bool show) {
     uir_loop_function *function = NULL;
     uir_loop_list list = {.allocator = *allocator};
     uir_igraph_list igraphs = {.allocator = *allocator};
@@ -215,7 +215,7 @@ static bool check_function(golden_case *of, const uir_device *device, const uir_
 }
 
 /* The first group of the module; made by fusion where the text has none. */
-static bool check_graph(golden_case *of, const uir_device *device, const uir_allocator *allocator, bool show) {
+static bool check_graph(golden_case *of, const uir_machine *device, const uir_allocator *allocator, bool show) {
     static char source[8000];
     uir_diagnostics diagnostics;
     uir_module *module = NULL;

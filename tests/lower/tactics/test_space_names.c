@@ -16,7 +16,7 @@ static const struct {
 };
 
 /* Names of this kind occur in nothing that is not one of them. */
-static void random_names(uir_device *device, uint32_t seed, char names[][16]) {
+static void random_names(uir_machine *device, uint32_t seed, char names[][16]) {
     for (uint32_t i = 0; i < device->space_count; i++) {
         seed = seed * 1664525u + 1013904223u;
         snprintf(names[i], 16, "zq%cw%uk", 'a' + (char)i, seed >> 12);
@@ -25,7 +25,7 @@ static void random_names(uir_device *device, uint32_t seed, char names[][16]) {
 }
 
 /* Text with each of the device's names replaced by that of another description. */
-static void append_renamed(uir_text *out, const char *text, const uir_device *from, const uir_device *to) {
+static void append_renamed(uir_text *out, const char *text, const uir_machine *from, const uir_machine *to) {
     while (*text) {
         size_t length = 0;
         for (uint32_t i = 0; i < from->space_count && !length; i++) {
@@ -40,7 +40,7 @@ static void append_renamed(uir_text *out, const char *text, const uir_device *fr
 }
 
 /* All that lowering says of the case: schedules, kernels, source. */
-static void append_lowered(size_t k, const uir_device *device, uir_text *out) {
+static void append_lowered(size_t k, const uir_machine *device, uir_text *out) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
@@ -76,7 +76,7 @@ static void kernels_are_the_same_by_any_names(void **state) {
     uir_diagnostics_init(&d, &allocator);
     assert_int_equal(uir_cpu_describe("avx512", &d, &own), UIR_STATUS_OK);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        char names[UIR_DEVICE_MAX_SPACES][16];
+        char names[UIR_MACHINE_MAX_SPACES][16];
         uir_cpu_device other = own;
         uir_text expected, said, renamed;
         random_names(&other.device, 77 + (uint32_t)k, names);

@@ -1,5 +1,6 @@
-/* Stationary tiles of products: kernels load what the formulas of lower/tactics/products/stationary.h give, counted from
- * their slices; the solver's tiles move as little as an exhaustive search's; a tuning record is followed, or refused. */
+/* Stationary tiles of products: kernels load what the formulas of lower/tactics/products/stationary.h give, counted
+ * from their slices; the solver's tiles move as little as an exhaustive search's; a tuning record is followed, or
+ * refused. */
 #include "tests/base/support.h"
 
 #include "backends/descriptions/descriptions.h"
@@ -14,9 +15,9 @@
 #include <string.h>
 
 static uir_arena arena;
-static uir_device_vector devices;
+static uir_machine_vector devices;
 
-static const uir_device *find_device(const char *name, const char *chip) {
+static const uir_machine *find_device(const char *name, const char *chip) {
     for (uint32_t i = 0; i < devices.count; i++)
         if (!strcmp(devices.data[i]->name, name) && !strcmp(devices.data[i]->chip, chip)) return devices.data[i];
     fail_msg("%s %s is not described", name, chip);
@@ -46,7 +47,7 @@ typedef struct made {
 } made;
 
 /* The kernel of a product of f32, by a record. */
-static void make_product(made *p, const uir_device *device, const int64_t sizes[UIR_SIDES],
+static void make_product(made *p, const uir_machine *device, const int64_t sizes[UIR_SIDES],
                          const uir_parameters *given) {
     static uir_allocator allocator;
     char text[400];
@@ -73,10 +74,10 @@ static void unmake(made *p) {
 
 /* Bytes that its moves bring from the device's memory. */
 static uint64_t count_loads(const made *p) {
-    const uir_device *d = p->check.device;
+    const uir_machine *d = p->check.device;
     uir_estimate e;
     uint64_t bytes = 0;
-    int memory = uir_device_find_role(d, UIR_SPACE_MEMORY);
+    int memory = uir_machine_find_role(d, UIR_SPACE_MEMORY);
     int64_t none = 0;
     assert_int_equal(p->check.lowered.igraphs.count, 1);
     assert_int_equal(uir_igraph_estimate(p->check.lowered.igraphs.igraphs[0], &none, &none, NULL, NULL, &e),
@@ -191,7 +192,7 @@ static void what_does_not_fit_is_refused(void **state) {
 enum { BLOCK = 16 };
 
 /* Factors of f16 and sums of f32, each in the one space where it is multiplied, single-buffered, for one unit. */
-static uir_product_problem restrict_to_multiplier(const uir_device *device, const int64_t sizes[UIR_SIDES]) {
+static uir_product_problem restrict_to_multiplier(const uir_machine *device, const int64_t sizes[UIR_SIDES]) {
     static const uint32_t roles[UIR_TILES] = {UIR_SPACE_LEFT, UIR_SPACE_RIGHT, UIR_SPACE_ACCUMULATORS};
     uir_product_problem p = {.device = device,
                              .blocks = {BLOCK, BLOCK, BLOCK},
@@ -201,7 +202,7 @@ static uir_product_problem restrict_to_multiplier(const uir_device *device, cons
                              .units = 1,
                              .instances = 1};
     for (uint32_t t = 0; t < UIR_TILES; t++) {
-        int space = uir_device_find_role(device, roles[t]);
+        int space = uir_machine_find_role(device, roles[t]);
         p.ways[t] = (uir_tile_way){.spaces = {space}, .count = 1};
         p.room[space] = (int64_t)device->spaces[space].capacity;
     }
@@ -224,10 +225,10 @@ typedef struct found {
 } found;
 
 /* All tiles of whole blocks that fit: sums never leave the chip, so that a factor stays with its whole depth. */
-static found search(const uir_device *device, const int64_t whole[UIR_SIDES]) {
-    int64_t left = (int64_t)device->spaces[uir_device_find_role(device, UIR_SPACE_LEFT)].capacity / 2,
-            right = (int64_t)device->spaces[uir_device_find_role(device, UIR_SPACE_RIGHT)].capacity / 2,
-            sums = (int64_t)device->spaces[uir_device_find_role(device, UIR_SPACE_ACCUMULATORS)].capacity / 4;
+static found search(const uir_machine *device, const int64_t whole[UIR_SIDES]) {
+    int64_t left = (int64_t)device->spaces[uir_machine_find_role(device, UIR_SPACE_LEFT)].capacity / 2,
+            right = (int64_t)device->spaces[uir_machine_find_role(device, UIR_SPACE_RIGHT)].capacity / 2,
+            sums = (int64_t)device->spaces[uir_machine_find_role(device, UIR_SPACE_ACCUMULATORS)].capacity / 4;
     found best = {.loads = -1};
     for (int64_t m = BLOCK; m < whole[0] + BLOCK; m += BLOCK)
         for (int64_t k = BLOCK; k < whole[1] + BLOCK && m * k <= sums; k += BLOCK)
@@ -245,7 +246,7 @@ static found search(const uir_device *device, const int64_t whole[UIR_SIDES]) {
     return best;
 }
 
-static double solve(const uir_device *device, const int64_t whole[UIR_SIDES], uir_product_choice *out) {
+static double solve(const uir_machine *device, const int64_t whole[UIR_SIDES], uir_product_choice *out) {
     uir_product_problem p = restrict_to_multiplier(device, whole);
     if (!uir_product_solve(&p, out)) fail_msg("nothing fits");
     assert_true(uir_product_fits(&p, out));
@@ -254,7 +255,7 @@ static double solve(const uir_device *device, const int64_t whole[UIR_SIDES], ui
 
 static void the_best_of_the_seed_is_found(void **state) {
     static const int64_t whole[UIR_SIDES] = {512, 768, 768};
-    const uir_device *device = find_device("ascend", "910A");
+    const uir_machine *device = find_device("ascend", "910A");
     uir_product_choice choice;
     (void)state;
     found best = search(device, whole);
@@ -273,7 +274,7 @@ static void solved_tiles_move_little_more_than_the_best(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 200 / UIR_TEST_SHARE; i++)
         for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
-            const uir_device *device = find_device("ascend", chips[c]);
+            const uir_machine *device = find_device("ascend", chips[c]);
             int64_t whole[UIR_SIDES];
             uir_product_choice choice;
             for (uint32_t s = 0; s < UIR_SIDES; s++) {

@@ -394,7 +394,7 @@ static bool says(const decision *d, const uir_lowered *l, const char *text) {
 }
 
 /* The first group of the module. */
-static bool check(const decision *d, const uir_device *device, bool show) {
+static bool check(const decision *d, const uir_machine *device, bool show) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;

@@ -16,7 +16,7 @@ static int64_t bytes(void *user, int64_t rows, int64_t columns, int64_t chunk) {
            (p->copied[1] ? columns * chunk * p->factor_bytes[1] : 0);
 }
 
-static uir_device describe(const char *variant) {
+static uir_machine describe(const char *variant) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
     uir_cpu_device cpu;
@@ -27,7 +27,7 @@ static uir_device describe(const char *variant) {
     return cpu.device;
 }
 
-static uir_tile_problem product(const uir_device *device, int64_t rows, int64_t columns, int64_t depth) {
+static uir_tile_problem product(const uir_machine *device, int64_t rows, int64_t columns, int64_t depth) {
     return (uir_tile_problem){.device = device,
                               .rows = rows,
                               .columns = columns,
@@ -53,7 +53,7 @@ static void tiles_fit_and_are_whole_panels(void **state) {
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (uint32_t how = 0; how < 8; how++) {
-                uir_device device = describe(variants[v]);
+                uir_machine device = describe(variants[v]);
                 uir_tile_problem p = product(&device, sizes[s][0], sizes[s][1], sizes[s][2]);
                 uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
                 p.copied[0] = how & 1, p.copied[1] = how & 2;
@@ -76,7 +76,7 @@ static void what_is_kept_is_the_best(void **state) {
     static const int64_t sizes[][3] = {{197, 768, 768}, {1024, 1024, 1024}, {17, 768, 768}, {3136, 96, 384}};
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        uir_device device = describe("avx512");
+        uir_machine device = describe("avx512");
         uir_tile_problem p = product(&device, sizes[s][0], sizes[s][1], sizes[s][2]);
         uir_parameter_tile kept[UIR_PARAMETERS_MAX_TILES], all[UIR_PARAMETERS_MAX_TILES];
         uint32_t kept_count = solve(&p, 0, false, kept), all_count = solve(&p, 0, true, all);
@@ -111,7 +111,7 @@ static int64_t units_of_best(const uir_tile_problem *p, const uir_parameter_tile
 
 /* More threads want more units. */
 static void tables_serve_few_and_many_threads(void **state) {
-    uir_device device = describe("avx512");
+    uir_machine device = describe("avx512");
     uir_tile_problem p = product(&device, 512, 512, 512);
     uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
     uint32_t count = solve(&p, 0, false, tiles);
@@ -122,7 +122,7 @@ static void tables_serve_few_and_many_threads(void **state) {
 
 /* Each number of the description that the model asks for moves a cost, in its direction. */
 static void costs_follow_the_description(void **state) {
-    const uir_device device = describe("avx512");
+    const uir_machine device = describe("avx512");
     const uir_parameter_tile tile = {112, 256, 0};
     uir_tile_problem p = product(&device, 0, 0, 1024);
     (void)state;
@@ -133,7 +133,7 @@ static void costs_follow_the_description(void **state) {
     assert_true(uir_tile_cycles(&p, &tile, 64) > before);
 #define CHANGE(field, value, relation)                                                                                 \
     do {                                                                                                               \
-        uir_device other = device;                                                                                     \
+        uir_machine other = device;                                                                                    \
         other.field = value;                                                                                           \
         p.device = &other;                                                                                             \
         assert_true(uir_tile_cycles(&p, &tile, 256) relation before);                                                  \
@@ -157,7 +157,7 @@ static void costs_follow_the_description(void **state) {
 
 /* A chunk of the depth is as long as there is room for good tiles beside it. */
 static void chunks_follow_the_room(void **state) {
-    const uir_device device = describe("avx512");
+    const uir_machine device = describe("avx512");
     uir_tile_problem p = product(&device, 1024, 1024, 4096);
     (void)state;
     p.user = &p;
@@ -170,7 +170,7 @@ static void chunks_follow_the_room(void **state) {
 /* In as much room as the least tile takes there is a tile, and in less there is none, also where the rows that are
  * known are no whole blocks. */
 static void the_least_tile_has_room(void **state) {
-    const uir_device device = describe("avx512");
+    const uir_machine device = describe("avx512");
     (void)state;
     for (int64_t rows = 0; rows < 40; rows++)
         for (uint32_t cut = 0; cut < 2; cut++) {

@@ -312,7 +312,7 @@ static void zoo_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) {
     uir_igraph *batch[BATCH];
     uint32_t n = 0;
     snprintf(t->where, sizeof t->where, "reading %s", f->path);
-    if (uir_igraph_parse_list(&h->allocator, uir_compile_devices_get(h->devices), f->text, f->length, f->path,
+    if (uir_igraph_parse_list(&h->allocator, uir_compile_machines_get(h->devices), f->text, f->length, f->path,
                               &h->diagnostics, &list) != UIR_STATUS_OK) {
         job_fail(t, "%s does not parse", f->path);
         harness_say(h, f->path);

@@ -146,7 +146,7 @@ static void print_rows(const coverage *c, const int *columns, uint32_t count) {
     }
 }
 
-uint32_t coverage_print(const coverage *c, const uir_device *device) {
+uint32_t coverage_print(const coverage *c, const uir_machine *device) {
     static const char *const words[] = {
 #define F(constant, words) words,
         COVERAGE_FEATURES(F)
@@ -156,7 +156,7 @@ uint32_t coverage_print(const coverage *c, const uir_device *device) {
     uint32_t count = 0, missing = 0, total = single_list(device, NULL, 0);
     for (int d = 1; d < COVERAGE_DTYPES; d++) {
         bool here = uir_dtype_is_valid(d) &&
-                    uir_device_find_legal(device, "move", (uir_dtype)d, UIR_DTYPE_NONE, 0, 1, 0, 0) >= 0;
+                    uir_machine_find_legal(device, "move", (uir_dtype)d, UIR_DTYPE_NONE, 0, 1, 0, 0) >= 0;
         if (here) columns[count++] = d;
     }
     print_rows(c, columns, count);

@@ -282,7 +282,7 @@ static uint32_t make_subjects(harness *h, const text_files *files, subject *out,
     for (uint32_t i = 0; i < files->count; i++) {
         const text_file *f = &files->files[i];
         uir_igraph_list list = {0};
-        (void)!uir_igraph_parse_list(&h->allocator, uir_compile_devices_get(h->devices), f->text, f->length, f->path,
+        (void)!uir_igraph_parse_list(&h->allocator, uir_compile_machines_get(h->devices), f->text, f->length, f->path,
                                      &h->diagnostics, &list);
         for (uint32_t k = 0; k < list.count && n < most; k++) {
             uir_text text;

@@ -13,14 +13,14 @@ void harness_init(harness *h, uint64_t seed) {
     h->allocator = uir_allocator_system();
     h->random = seed;
     uir_diagnostics_init(&h->diagnostics, &h->allocator);
-    if (uir_compile_devices_create(&h->allocator, NULL, &h->diagnostics, &h->devices) != UIR_STATUS_OK) {
+    if (uir_compile_machines_create(&h->allocator, NULL, &h->diagnostics, &h->devices) != UIR_STATUS_OK) {
         harness_say(h, "devices");
         exit(1);
     }
 }
 
 void harness_deinit(harness *h) {
-    uir_compile_devices_destroy(h->devices);
+    uir_compile_machines_destroy(h->devices);
     uir_diagnostics_deinit(&h->diagnostics);
 }
 
@@ -52,7 +52,7 @@ static bool print_is_stable(harness *h, const uir_igraph *igraph) {
     uir_text_init(&first, &h->allocator);
     uir_text_init(&second, &h->allocator);
     uir_igraph_print(igraph, &first);
-    bool same = uir_igraph_parse(&h->allocator, uir_compile_devices_get(h->devices), first.data, first.length,
+    bool same = uir_igraph_parse(&h->allocator, uir_compile_machines_get(h->devices), first.data, first.length,
                                  "printed", &h->diagnostics, &again) == UIR_STATUS_OK;
     if (same) uir_igraph_print(again, &second);
     same = same && first.length == second.length && !memcmp(first.data, second.data, first.length);
@@ -83,7 +83,7 @@ static uir_status share_places(harness *h, uir_igraph **igraph, const char *file
 
 uir_igraph *harness_read(harness *h, const char *text, size_t length, const char *file) {
     uir_igraph *igraph = NULL;
-    uir_status status = uir_igraph_parse(&h->allocator, uir_compile_devices_get(h->devices), text, length, file,
+    uir_status status = uir_igraph_parse(&h->allocator, uir_compile_machines_get(h->devices), text, length, file,
                                          &h->diagnostics, &igraph);
     if (status == UIR_STATUS_OK && !print_is_stable(h, igraph)) {
         status = uir_error(&h->diagnostics, UIR_STATUS_INTERNAL, NULL,

@@ -13,7 +13,7 @@
 typedef struct harness {
     uir_allocator allocator;
     uir_diagnostics diagnostics;
-    uir_compile_devices *devices;
+    uir_compile_machines *devices;
     uint64_t random;
     uint32_t failures;
 } harness;

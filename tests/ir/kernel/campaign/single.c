@@ -5,10 +5,10 @@
 #include <string.h>
 
 /* ---- the list ---- */
-static bool is_legal(const uir_device *device, const uir_iop_row *row, uir_dtype dtype, uir_dtype other) {
+static bool is_legal(const uir_machine *device, const uir_iop_row *row, uir_dtype dtype, uir_dtype other) {
     uir_dtype_class class = uir_dtype_get_class(dtype);
     char letter = class == UIR_DTYPE_CLASS_BOOL ? 'B' : uir_dtype_is_float(dtype) ? 'F' : 'I';
-    return strchr(row->classes, letter) && uir_device_find_legal(device, row->name, dtype, other, 0, 1, 0, 0) >= 0;
+    return strchr(row->classes, letter) && uir_machine_find_legal(device, row->name, dtype, other, 0, 1, 0, 0) >= 0;
 }
 
 typedef struct list {
@@ -22,7 +22,7 @@ static void push(list *l, single s) {
 }
 
 /* The pairs and triples of dtypes. */
-static void list_others(list *l, const uir_device *device, const uir_iop_row *row, single s) {
+static void list_others(list *l, const uir_machine *device, const uir_iop_row *row, single s) {
     for (int b = 1; b < 64; b++) {
         if (!uir_dtype_is_valid(b) || !is_legal(device, row, s.dtype, (uir_dtype)b)) continue;
         s.dtype_b = (uir_dtype)b;
@@ -41,7 +41,7 @@ static void list_others(list *l, const uir_device *device, const uir_iop_row *ro
     }
 }
 
-uint32_t single_list(const uir_device *device, single *out, uint32_t most) {
+uint32_t single_list(const uir_machine *device, single *out, uint32_t most) {
     list l = {out, most, 0};
     for (uint32_t code = 0; code < UIR_IOP_COUNT; code++) {
         const uir_iop_row *row = uir_iop_get_row((uir_iop_code)code);
