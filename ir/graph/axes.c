@@ -1,64 +1,30 @@
 /* Axis identities by union and splitting. Each operand read from outside and each value made inside is an instance: a
  * list of atoms per dim. Relating two lists from their fast ends unites atoms of equal extent and splits the larger of
  * two unequal ones. */
-#include "ir/graph/axes.h"
+#include "ir/graph/axes_internal.h"
 #include <string.h>
 
 enum { MOST_FACTORS = 16 };
 
-typedef struct atom {
-    uint32_t parent;     /* itself: a root */
-    uint32_t slow, fast; /* a root that was split; NONE: a leaf */
-    uir_dim extent;
-    bool unsplittable;
-} atom;
-
-typedef struct instance {
-    uir_axis_list *dims; /* atoms per dim as first made: one or none */
-    uint32_t rank;
-    uint32_t order[UIR_MAX_RANK + 1]; /* of the dims, as they lie in memory, slowest first */
-    uir_axis_list list;               /* at the end: axes of the whole */
-    uint32_t *dim_axes;               /* at the end: the one axis of each dim */
-} instance;
-
-struct uir_axes_table {
-    const uir_module *module;
-    uir_arena *arena;
-    const uir_node_id *nodes;
-    uint32_t node_count;
-    uir_vector(atom) atoms;
-    uir_vector(instance) instances;
-    uir_vector(uir_value_id) values; /* made inside; instance of the same index in value_instances */
-    uir_vector(uint32_t) value_instances;
-    uint32_t **operands;              /* per node, per operand: its instance */
-    uir_vector(uir_value_id) outside; /* read, not made inside */
-    uir_vector(uint32_t) outside_instances;
-    uint32_t apart; /* of these, the value that has axes of its own at each place; ALL; NONE */
-};
 #define APART_NONE 0
 #define APART_ALL  UINT32_MAX
-typedef struct uir_axes_table table;
-
-static const uir_status UNRELATED = UIR_STATUS_UNSUPPORTED;
 
 /* ---- atoms ---- */
-static uint32_t find(const table *t, uint32_t a) {
-    atom *atoms = t->atoms.data;
+static uint32_t find(const uir_axes_table *t, uint32_t a) {
+    uir_axes_atom *atoms = t->atoms.data;
     while (atoms[a].parent != a) a = atoms[a].parent = atoms[atoms[a].parent].parent;
     return a;
 }
 
-static uir_status add_atom(table *t, uir_dim extent, uint32_t *out_atom) {
+static uir_status add_atom(uir_axes_table *t, uir_dim extent, uint32_t *out_atom) {
     if (!extent.id) return UIR_STATUS_OUT_OF_MEMORY;
-    atom made = {t->atoms.count, UIR_AXES_NONE, UIR_AXES_NONE, extent, false};
+    uir_axes_atom made = {t->atoms.count, UIR_AXES_NONE, UIR_AXES_NONE, extent, false};
     *out_atom = t->atoms.count;
     return uir_vector_push(t->arena, &t->atoms, made);
 }
 
-typedef uir_vector(uint32_t) atom_list;
-
 /* Appends the leaves that an atom is made of now. Splits halve nothing, so the depth is bounded by the factors. */
-static uir_status push_leaves(table *t, uint32_t a, atom_list *list) {
+static uir_status push_leaves(uir_axes_table *t, uint32_t a, uir_axes_atoms *list) {
     a = find(t, a);
     if (t->atoms.data[a].slow == UIR_AXES_NONE) return uir_vector_push(t->arena, list, a);
     uint32_t fast = t->atoms.data[a].fast;
@@ -66,12 +32,12 @@ static uir_status push_leaves(table *t, uint32_t a, atom_list *list) {
     return push_leaves(t, fast, list);
 }
 
-static uir_status push_dim(table *t, const instance *of, uint32_t dim, atom_list *list) {
+uir_status uir_axes_push_dim(uir_axes_table *t, const uir_axes_instance *of, uint32_t dim, uir_axes_atoms *list) {
     for (uint32_t i = 0; i < of->dims[dim].count; i++) UIR_TRY(push_leaves(t, of->dims[dim].axes[i], list));
     return UIR_STATUS_OK;
 }
 
-static uir_status unite(table *t, uint32_t a, uint32_t b) {
+static uir_status unite(uir_axes_table *t, uint32_t a, uint32_t b) {
     if (a == b) return UIR_STATUS_OK;
     bool unsplittable = t->atoms.data[a].unsplittable || t->atoms.data[b].unsplittable;
     /* A constant extent says more than an expression. */
@@ -121,21 +87,21 @@ static uir_dim divide(uir_dims *dims, uir_dim a, uir_dim b) {
     return result;
 }
 
-static bool is_same(const table *t, uir_dim a, uir_dim b) {
+static bool is_same(const uir_axes_table *t, uir_dim a, uir_dim b) {
     return uir_dim_equal(a, b) || uir_dim_compare(t->module->dims, a, UIR_RELATION_EQ, b) == UIR_TRUE;
 }
 
-static bool is_one(const table *t, uir_dim dim) {
+static bool is_one(const uir_axes_table *t, uir_dim dim) {
     int64_t value;
     return uir_dim_is_const(t->module->dims, dim, &value) && value == 1;
 }
 
 /* ---- relating ---- */
 /* Splits a leaf into (extent / fast, fast). */
-static uir_status split(table *t, uint32_t a, uint32_t fast) {
-    if (t->atoms.data[a].unsplittable) return UNRELATED;
+static uir_status split(uir_axes_table *t, uint32_t a, uint32_t fast) {
+    if (t->atoms.data[a].unsplittable) return UIR_AXES_UNRELATED;
     uir_dim rest = divide(t->module->dims, t->atoms.data[a].extent, t->atoms.data[fast].extent);
-    if (!rest.id) return UNRELATED;
+    if (!rest.id) return UIR_AXES_UNRELATED;
     uint32_t slow;
     UIR_TRY(add_atom(t, rest, &slow));
     t->atoms.data[a].slow = slow;
@@ -144,17 +110,17 @@ static uir_status split(table *t, uint32_t a, uint32_t fast) {
 }
 
 /* Makes two lists of atoms, of which the products of extents are equal, the same list. */
-static uir_status relate(table *t, const atom_list *left, const atom_list *right) {
-    atom_list a = {0}, b = {0}; /* stacks: the fastest atom last */
+static uir_status relate(uir_axes_table *t, const uir_axes_atoms *left, const uir_axes_atoms *right) {
+    uir_axes_atoms a = {0}, b = {0}; /* stacks: the fastest atom last */
     for (uint32_t i = 0; i < left->count; i++) UIR_TRY(push_leaves(t, left->data[i], &a));
     for (uint32_t i = 0; i < right->count; i++) UIR_TRY(push_leaves(t, right->data[i], &b));
     while (a.count || b.count) {
-        if (!a.count || !b.count) return UNRELATED;
+        if (!a.count || !b.count) return UIR_AXES_UNRELATED;
         uint32_t x = find(t, a.data[a.count - 1]), y = find(t, b.data[b.count - 1]);
         /* What an earlier step split is taken apart here. */
-        atom_list *apart = t->atoms.data[x].slow != UIR_AXES_NONE   ? &a
-                           : t->atoms.data[y].slow != UIR_AXES_NONE ? &b
-                                                                    : NULL;
+        uir_axes_atoms *apart = t->atoms.data[x].slow != UIR_AXES_NONE   ? &a
+                                : t->atoms.data[y].slow != UIR_AXES_NONE ? &b
+                                                                         : NULL;
         if (apart) {
             uint32_t whole = apart == &a ? x : y;
             apart->count--;
@@ -167,37 +133,38 @@ static uir_status relate(table *t, const atom_list *left, const atom_list *right
             continue;
         }
         uir_status status = split(t, x, y);
-        if (status == UNRELATED) status = split(t, y, x);
+        if (status == UIR_AXES_UNRELATED) status = split(t, y, x);
         UIR_TRY(status);
     }
     return UIR_STATUS_OK;
 }
 
-static uir_status relate_dims(table *t, const instance *a, uint32_t dim_a, const instance *b, uint32_t dim_b) {
-    atom_list left = {0}, right = {0};
-    UIR_TRY(push_dim(t, a, dim_a, &left));
-    UIR_TRY(push_dim(t, b, dim_b, &right));
+static uir_status relate_dims(uir_axes_table *t, const uir_axes_instance *a, uint32_t dim_a, const uir_axes_instance *b,
+                              uint32_t dim_b) {
+    uir_axes_atoms left = {0}, right = {0};
+    UIR_TRY(uir_axes_push_dim(t, a, dim_a, &left));
+    UIR_TRY(uir_axes_push_dim(t, b, dim_b, &right));
     return relate(t, &left, &right);
 }
 
-static uir_status make_unsplittable(table *t, const instance *of, uint32_t dim) {
-    atom_list list = {0};
-    UIR_TRY(push_dim(t, of, dim, &list));
-    if (list.count > 1) return UNRELATED;
+static uir_status make_unsplittable(uir_axes_table *t, const uir_axes_instance *of, uint32_t dim) {
+    uir_axes_atoms list = {0};
+    UIR_TRY(uir_axes_push_dim(t, of, dim, &list));
+    if (list.count > 1) return UIR_AXES_UNRELATED;
     if (list.count) t->atoms.data[list.data[0]].unsplittable = true;
     return UIR_STATUS_OK;
 }
 
 /* ---- rules: how a node relates its operands' dims to its result's ---- */
 typedef struct rule_call {
-    table *t;
+    uir_axes_table *t;
     const uir_node_info *node;
-    const instance *result;    /* of result 0; NULL when it has none */
-    const instance **operands; /* per operand */
+    const uir_axes_instance *result;    /* of result 0; NULL when it has none */
+    const uir_axes_instance **operands; /* per operand */
 } rule_call;
 
-static uir_status relate_all(rule_call *c, const instance *a, const instance *b) {
-    if (a->rank != b->rank) return UNRELATED;
+static uir_status relate_all(rule_call *c, const uir_axes_instance *a, const uir_axes_instance *b) {
+    if (a->rank != b->rank) return UIR_AXES_UNRELATED;
     for (uint32_t d = 0; d < a->rank; d++) UIR_TRY(relate_dims(c->t, a, d, b, d));
     return UIR_STATUS_OK;
 }
@@ -208,7 +175,7 @@ static uir_status rule_same(rule_call *c) {
 }
 
 static uir_status rule_broadcast(rule_call *c) {
-    const instance *a = c->operands[0];
+    const uir_axes_instance *a = c->operands[0];
     const uir_type *from = uir_value_type(c->t->module, c->node->inputs[0]);
     uint32_t shift = c->result->rank - a->rank;
     for (uint32_t d = 0; d < a->rank; d++) {
@@ -219,9 +186,9 @@ static uir_status rule_broadcast(rule_call *c) {
 }
 
 static uir_status rule_reshape(rule_call *c) {
-    atom_list left = {0}, right = {0};
-    for (uint32_t d = 0; d < c->operands[0]->rank; d++) UIR_TRY(push_dim(c->t, c->operands[0], d, &left));
-    for (uint32_t d = 0; d < c->result->rank; d++) UIR_TRY(push_dim(c->t, c->result, d, &right));
+    uir_axes_atoms left = {0}, right = {0};
+    for (uint32_t d = 0; d < c->operands[0]->rank; d++) UIR_TRY(uir_axes_push_dim(c->t, c->operands[0], d, &left));
+    for (uint32_t d = 0; d < c->result->rank; d++) UIR_TRY(uir_axes_push_dim(c->t, c->result, d, &right));
     return relate(c->t, &left, &right);
 }
 
@@ -266,19 +233,10 @@ static uir_status rule_scan(rule_call *c) {
 }
 
 /* Dims that a movement leaves as they are, are the same axis; the others are unsplittable on both sides. */
-static uir_status relate_or_fix(rule_call *c, const instance *a, uint32_t dim, bool same) {
+static uir_status relate_or_fix(rule_call *c, const uir_axes_instance *a, uint32_t dim, bool same) {
     if (same) return relate_dims(c->t, a, dim, c->result, dim);
     UIR_TRY(make_unsplittable(c->t, a, dim));
     return make_unsplittable(c->t, c->result, dim);
-}
-
-bool uir_axes_slice_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim) {
-    uint32_t count;
-    uir_dim start = uir_node_dims(module, node, "starts", &count)[dim], zero = uir_dim_const(module->dims, 0);
-    uir_dim size = uir_node_dims(module, node, "sizes", &count)[dim];
-    uir_dim whole = uir_value_type(module, node->inputs[0])->dims[dim];
-    return uir_dim_equal(start, zero) && uir_node_ints(module, node, "steps", &count)[dim] == 1 &&
-           uir_dim_compare(module->dims, size, UIR_RELATION_EQ, whole) == UIR_TRUE;
 }
 
 static uir_status rule_slice(rule_call *c) {
@@ -288,34 +246,10 @@ static uir_status rule_slice(rule_call *c) {
     return UIR_STATUS_OK;
 }
 
-bool uir_axes_pad_keeps(const uir_module *module, const uir_node_info *node, uint32_t dim) {
-    uint32_t count;
-    uir_dim zero = uir_dim_const(module->dims, 0);
-    return uir_dim_equal(uir_node_dims(module, node, "low", &count)[dim], zero) &&
-           uir_dim_equal(uir_node_dims(module, node, "high", &count)[dim], zero) &&
-           !uir_node_ints(module, node, "interior", &count)[dim];
-}
-
 static uir_status rule_pad(rule_call *c) {
     for (uint32_t d = 0; d < c->result->rank; d++)
         UIR_TRY(relate_or_fix(c, c->operands[0], d, uir_axes_pad_keeps(c->t->module, c->node, d)));
     return UIR_STATUS_OK;
-}
-
-bool uir_axes_windows_repeat(const uir_module *module, const uir_node_info *node) {
-    uint32_t count;
-    const int64_t *dilations = uir_node_ints(module, node, "dilations", &count);
-    for (uint32_t d = 0; d < count; d++)
-        if (dilations[d]) return false;
-    return count > 0;
-}
-
-bool uir_axes_windows_keep(const uir_module *module, const uir_node_info *node, uint32_t dim) {
-    uint32_t count;
-    const int64_t *axes = uir_node_ints(module, node, "axes", &count);
-    for (uint32_t j = 0; j < count; j++)
-        if (axes[j] == dim) return false;
-    return uir_axes_slice_keeps(module, node, dim);
 }
 
 static uir_status rule_windows(rule_call *c) {
@@ -336,7 +270,7 @@ static uir_status rule_concat(rule_call *c) {
 /* Result dims: data before the axis, the indices', data after it. */
 static uir_status rule_gather(rule_call *c) {
     uint32_t axis = (uint32_t)uir_node_int(c->t->module, c->node, "axis", 0);
-    const instance *data = c->operands[0], *indices = c->operands[1];
+    const uir_axes_instance *data = c->operands[0], *indices = c->operands[1];
     UIR_TRY(make_unsplittable(c->t, data, axis));
     for (uint32_t d = 0; d < data->rank; d++) {
         if (d == axis) continue;
@@ -357,11 +291,11 @@ static uir_status rule_gather_elements(rule_call *c) {
 }
 
 static uir_status rule_gather_nd(rule_call *c) {
-    const instance *data = c->operands[0], *indices = c->operands[1];
+    const uir_axes_instance *data = c->operands[0], *indices = c->operands[1];
     uint32_t batch = (uint32_t)uir_node_int(c->t->module, c->node, "batch", 0);
     int64_t depth;
     const uir_type *type = uir_value_type(c->t->module, c->node->inputs[1]);
-    if (!uir_dim_is_const(c->t->module->dims, type->dims[type->rank - 1], &depth)) return UNRELATED;
+    if (!uir_dim_is_const(c->t->module->dims, type->dims[type->rank - 1], &depth)) return UIR_AXES_UNRELATED;
     UIR_TRY(make_unsplittable(c->t, indices, indices->rank - 1));
     for (uint32_t d = 0; d + 1 < indices->rank; d++) UIR_TRY(relate_dims(c->t, indices, d, c->result, d));
     for (uint32_t d = 0; d < data->rank; d++) {
@@ -381,7 +315,7 @@ static uir_status rule_alone(rule_call *c) {
 }
 
 static uir_status rule_matmul(rule_call *c) {
-    const instance *a = c->operands[0], *b = c->operands[1];
+    const uir_axes_instance *a = c->operands[0], *b = c->operands[1];
     uint32_t last = a->rank - 1;
     for (uint32_t d = 0; d + 2 < a->rank; d++) {
         UIR_TRY(relate_dims(c->t, a, d, c->result, d));
@@ -392,32 +326,24 @@ static uir_status rule_matmul(rule_call *c) {
     return relate_dims(c->t, b, last, c->result, last);
 }
 
-bool uir_axes_splits_channels(const uir_module *module, const uir_node_info *node) {
-    const uir_type *w = uir_value_type(module, node->inputs[1]);
-    int64_t groups = uir_node_int(module, node, "groups", 1), filters, channels;
-    return groups > 1 && w->rank <= 4 && uir_dim_is_const(module->dims, w->dims[0], &filters) &&
-           uir_dim_is_const(module->dims, w->dims[1], &channels) && filters > groups && filters % groups == 0 &&
-           channels > 1;
-}
-
 /* The image's channels are those of each group, the result's and the weights' filters are. */
-static uir_status relate_groups(rule_call *c, const instance *x, const instance *w) {
-    table *t = c->t;
+static uir_status relate_groups(rule_call *c, const uir_axes_instance *x, const uir_axes_instance *w) {
+    uir_axes_table *t = c->t;
     int64_t groups = uir_node_int(t->module, c->node, "groups", 1), filters;
-    atom_list seen = {0}, made = {0}, list = {0};
+    uir_axes_atoms seen = {0}, made = {0}, list = {0};
     uint32_t group, filter;
     if (!uir_dim_is_const(t->module->dims, uir_value_type(t->module, c->node->inputs[1])->dims[0], &filters))
         return UIR_STATUS_INTERNAL;
     UIR_TRY(add_atom(t, uir_dim_const(t->module->dims, groups), &group));
     UIR_TRY(add_atom(t, uir_dim_const(t->module->dims, filters / groups), &filter));
     UIR_TRY(uir_vector_push(t->arena, &seen, group));
-    UIR_TRY(push_dim(t, w, 1, &seen));
-    UIR_TRY(push_dim(t, x, 1, &list));
+    UIR_TRY(uir_axes_push_dim(t, w, 1, &seen));
+    UIR_TRY(uir_axes_push_dim(t, x, 1, &list));
     UIR_TRY(relate(t, &list, &seen));
     UIR_TRY(uir_vector_push(t->arena, &made, group));
     UIR_TRY(uir_vector_push(t->arena, &made, filter));
     list.count = 0;
-    UIR_TRY(push_dim(t, w, 0, &list));
+    UIR_TRY(uir_axes_push_dim(t, w, 0, &list));
     UIR_TRY(relate(t, &list, &made));
     return relate_dims(t, w, 0, c->result, 1);
 }
@@ -442,7 +368,7 @@ static uir_status relate_window(rule_call *c, uint32_t dim) {
 
 /* Spatial dims are read by windows; of groups of one channel or one filter, channels are, too. */
 static uir_status rule_conv(rule_call *c) {
-    const instance *x = c->operands[0], *w = c->operands[1];
+    const uir_axes_instance *x = c->operands[0], *w = c->operands[1];
     bool split = uir_axes_splits_channels(c->t->module, c->node),
          grouped = !split && uir_node_int(c->t->module, c->node, "groups", 1) != 1;
     UIR_TRY(relate_dims(c->t, x, 0, c->result, 0));
@@ -497,7 +423,7 @@ static uir_status apply_rule(rule_call *c) {
     if (uir_op_get_row(c->node->op)->traits & UIR_TRAIT_ELEMENTWISE) return rule_same(c);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].op == c->node->op) return rules[i].relate(c);
-    return UNRELATED;
+    return UIR_AXES_UNRELATED;
 }
 
 /* ---- instances ---- */
@@ -508,10 +434,10 @@ void uir_axes_order_dims(const uir_module *module, uir_value_id value, uint32_t 
     for (uint32_t d = 0; d < info->type.rank; d++) out_order[d] = d;
 }
 
-static uir_status add_instance(table *t, uir_value_id value, uint32_t *out_instance) {
+static uir_status add_instance(uir_axes_table *t, uir_value_id value, uint32_t *out_instance) {
     const uir_type *type = uir_value_type(t->module, value);
-    if (type->kind != UIR_VALUE_TENSOR || !type->rank_known) return UNRELATED;
-    instance made = {.rank = type->rank};
+    if (type->kind != UIR_VALUE_TENSOR || !type->rank_known) return UIR_AXES_UNRELATED;
+    uir_axes_instance made = {.rank = type->rank};
     UIR_TRY_ALLOCATE(made.dims, uir_arena_allocate_array(t->arena, type->rank + 1, sizeof *made.dims));
     for (uint32_t d = 0; d < type->rank; d++) {
         if (is_one(t, type->dims[d])) continue;
@@ -525,14 +451,14 @@ static uir_status add_instance(table *t, uir_value_id value, uint32_t *out_insta
     return uir_vector_push(t->arena, &t->instances, made);
 }
 
-static uint32_t instance_of_value(const table *t, uir_value_id value) {
+static uint32_t instance_of_value(const uir_axes_table *t, uir_value_id value) {
     for (uint32_t i = 0; i < t->values.count; i++)
         if (t->values.data[i].id == value.id) return t->value_instances.data[i];
     return UIR_AXES_NONE;
 }
 
 /* The instance of a value that is read from outside. */
-static uir_status open_outside(table *t, uir_value_id value, uint32_t *out_instance) {
+static uir_status open_outside(uir_axes_table *t, uir_value_id value, uint32_t *out_instance) {
     bool apart = t->apart == APART_ALL || t->apart == value.id;
     for (uint32_t i = 0; i < t->outside.count && !apart; i++) {
         if (t->outside.data[i].id != value.id) continue;
@@ -544,19 +470,19 @@ static uir_status open_outside(table *t, uir_value_id value, uint32_t *out_insta
     return uir_vector_push(t->arena, &t->outside_instances, *out_instance);
 }
 
-static uir_status add_node(table *t, uint32_t at) {
+static uir_status add_node(uir_axes_table *t, uint32_t at) {
     const uir_node_info *node = uir_node_get(t->module, t->nodes[at]);
     UIR_TRY_ALLOCATE(t->operands[at],
                      uir_arena_allocate_array(t->arena, node->input_count + 1, sizeof *t->operands[at]));
     for (uint32_t i = 0; i < node->input_count; i++) {
-        if (!node->inputs[i].id) return UNRELATED;
+        if (!node->inputs[i].id) return UIR_AXES_UNRELATED;
         uint32_t found = instance_of_value(t, node->inputs[i]);
         if (found == UIR_AXES_NONE) UIR_TRY(open_outside(t, node->inputs[i], &found));
         t->operands[at][i] = found;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         uint32_t made;
-        if (!node->outputs[i].id) return UNRELATED;
+        if (!node->outputs[i].id) return UIR_AXES_UNRELATED;
         UIR_TRY(add_instance(t, node->outputs[i], &made));
         UIR_TRY(uir_vector_push(t->arena, &t->values, node->outputs[i]));
         UIR_TRY(uir_vector_push(t->arena, &t->value_instances, made));
@@ -568,123 +494,19 @@ static uir_status add_node(table *t, uint32_t at) {
     return apply_rule(&call);
 }
 
-/* ---- joining neighbours ---- */
-typedef struct neighbours {
-    uint32_t *next, *previous; /* per leaf: the one that always follows or precedes; NONE: ends or differs */
-    uint8_t *seen;
-} neighbours;
-
-static void note_neighbour(uint32_t *slot, bool first, uint32_t other) {
-    if (first)
-        *slot = other;
-    else if (*slot != other)
-        *slot = UIR_AXES_NONE;
-}
-
-/* Each instance's leaves; an axis twice in one value cannot be told apart. */
-static uir_status list_leaves(table *t, atom_list *lists) {
-    for (uint32_t i = 0; i < t->instances.count; i++) {
-        instance *of = &t->instances.data[i];
-        for (uint32_t d = 0; d < of->rank; d++) UIR_TRY(push_dim(t, of, of->order[d], &lists[i]));
-        for (uint32_t k = 0; k < lists[i].count; k++)
-            for (uint32_t j = 0; j < k; j++)
-                if (lists[i].data[j] == lists[i].data[k]) return UNRELATED;
-    }
-    return UIR_STATUS_OK;
-}
-
-static uir_status find_neighbours(table *t, const atom_list *lists, neighbours *out) {
-    uint32_t count = t->atoms.count + 1;
-    UIR_TRY_ALLOCATE(out->next, uir_arena_allocate_array(t->arena, count, sizeof *out->next));
-    UIR_TRY_ALLOCATE(out->previous, uir_arena_allocate_array(t->arena, count, sizeof *out->previous));
-    UIR_TRY_ALLOCATE(out->seen, uir_arena_allocate_array(t->arena, count, 1));
-    for (uint32_t i = 0; i < t->instances.count; i++) {
-        const atom_list *list = &lists[i];
-        for (uint32_t k = 0; k < list->count; k++) {
-            uint32_t a = list->data[k];
-            note_neighbour(&out->next[a], !out->seen[a], k + 1 < list->count ? list->data[k + 1] : UIR_AXES_NONE);
-            note_neighbour(&out->previous[a], !out->seen[a], k ? list->data[k - 1] : UIR_AXES_NONE);
-            out->seen[a] = 1;
-        }
-    }
-    return UIR_STATUS_OK;
-}
-
-static bool joins_next(const table *t, const neighbours *n, uint32_t a) {
-    uint32_t next = n->next[a];
-    return next != UIR_AXES_NONE && n->previous[next] == a && !t->atoms.data[a].unsplittable &&
-           !t->atoms.data[next].unsplittable;
-}
-
-/* Numbers the axes in the order in which values first show them; axis_of[leaf]. */
-static uir_status number_axes(table *t, const atom_list *lists, const neighbours *n, uint32_t *axis_of,
-                              uir_axes *out_axes) {
-    uir_axis_info *axes;
-    UIR_TRY_ALLOCATE(axes, uir_arena_allocate_array(t->arena, t->atoms.count + 1, sizeof *axes));
-    for (uint32_t a = 0; a <= t->atoms.count; a++) axis_of[a] = UIR_AXES_NONE;
-    for (uint32_t i = 0; i < t->instances.count; i++) {
-        for (uint32_t k = 0; k < lists[i].count; k++) {
-            uint32_t a = lists[i].data[k];
-            if (axis_of[a] != UIR_AXES_NONE) continue;
-            uir_dim extent = t->atoms.data[a].extent;
-            axis_of[a] = out_axes->count;
-            for (uint32_t b = a; joins_next(t, n, b);) {
-                b = n->next[b];
-                axis_of[b] = out_axes->count;
-                extent = uir_dim_mul(t->module->dims, extent, t->atoms.data[b].extent);
-            }
-            if (!extent.id) return UIR_STATUS_OUT_OF_MEMORY;
-            axes[out_axes->count++] = (uir_axis_info){extent, t->atoms.data[a].unsplittable};
-        }
-    }
-    out_axes->axes = axes;
-    return UIR_STATUS_OK;
-}
-
-static uir_status finish(table *t, uir_axes *out_axes) {
-    atom_list *lists;
-    uint32_t *axis_of;
-    neighbours n = {0};
-    UIR_TRY_ALLOCATE(lists, uir_arena_allocate_array(t->arena, t->instances.count + 1, sizeof *lists));
-    UIR_TRY_ALLOCATE(axis_of, uir_arena_allocate_array(t->arena, t->atoms.count + 1, sizeof *axis_of));
-    UIR_TRY(list_leaves(t, lists));
-    UIR_TRY(find_neighbours(t, lists, &n));
-    UIR_TRY(number_axes(t, lists, &n, axis_of, out_axes));
-    for (uint32_t i = 0; i < t->instances.count; i++) {
-        instance *of = &t->instances.data[i];
-        uint32_t *axes, count = 0;
-        UIR_TRY_ALLOCATE(axes, uir_arena_allocate_array(t->arena, lists[i].count + 1, sizeof *axes));
-        for (uint32_t k = 0; k < lists[i].count; k++) {
-            uint32_t axis = axis_of[lists[i].data[k]];
-            if (!count || axes[count - 1] != axis) axes[count++] = axis;
-        }
-        of->list = (uir_axis_list){axes, count};
-        UIR_TRY_ALLOCATE(of->dim_axes, uir_arena_allocate_array(t->arena, of->rank + 1, sizeof *of->dim_axes));
-        for (uint32_t d = 0; d < of->rank; d++) {
-            atom_list leaves = {0};
-            UIR_TRY(push_dim(t, of, d, &leaves));
-            of->dim_axes[d] = UIR_AXES_NONE;
-            if (leaves.count == 1 && !joins_next(t, &n, leaves.data[0]) &&
-                (n.previous[leaves.data[0]] == UIR_AXES_NONE || !joins_next(t, &n, n.previous[leaves.data[0]])))
-                of->dim_axes[d] = axis_of[leaves.data[0]];
-        }
-    }
-    return UIR_STATUS_OK;
-}
-
 static uir_status analyse(const uir_module *module, const uir_node_id *nodes, uint32_t count, uir_arena *arena,
                           uint32_t apart, uir_axes *out_axes, uint32_t *out_node) {
-    table *t;
+    uir_axes_table *t;
     *out_axes = (uir_axes){0};
     UIR_TRY_ALLOCATE(t, uir_arena_allocate(arena, sizeof *t));
-    *t = (table){.module = module, .arena = arena, .nodes = nodes, .node_count = count, .apart = apart};
+    *t = (uir_axes_table){.module = module, .arena = arena, .nodes = nodes, .node_count = count, .apart = apart};
     UIR_TRY_ALLOCATE(t->operands, uir_arena_allocate_array(arena, count + 1, sizeof *t->operands));
     out_axes->table = t;
     for (uint32_t i = 0; i < count; i++) {
         if (out_node) *out_node = i;
         UIR_TRY(add_node(t, i));
     }
-    return finish(t, out_axes);
+    return uir_axes_finish(t, out_axes);
 }
 
 /* Whether a value is read at several places. */
@@ -702,16 +524,16 @@ uir_status uir_axes_analyse(const uir_module *module, const uir_node_id *nodes, 
     uint32_t failed = 0;
     uir_status status = analyse(module, nodes, count, arena, APART_NONE, out_axes, &failed);
     if (out_node) *out_node = failed;
-    if (status != UNRELATED) return status;
+    if (status != UIR_AXES_UNRELATED) return status;
     /* Perhaps one value, or several, is read in two ways. */
     uir_vector(uir_value_id) again = {0};
-    const table *t = out_axes->table;
+    const uir_axes_table *t = out_axes->table;
     for (uint32_t i = 0; i < t->outside.count; i++)
         if (is_read_again(module, nodes, count, t->outside.data[i]))
             UIR_TRY(uir_vector_push(arena, &again, t->outside.data[i]));
-    for (uint32_t i = 0; i < again.count && status == UNRELATED; i++)
+    for (uint32_t i = 0; i < again.count && status == UIR_AXES_UNRELATED; i++)
         status = analyse(module, nodes, count, arena, again.data[i].id, out_axes, NULL);
-    if (again.count > 1 && status == UNRELATED)
+    if (again.count > 1 && status == UIR_AXES_UNRELATED)
         status = analyse(module, nodes, count, arena, APART_ALL, out_axes, NULL);
     return status;
 }
@@ -733,26 +555,4 @@ uint32_t uir_axes_of_value_dim(const uir_axes *axes, uir_value_id value, uint32_
 
 uint32_t uir_axes_of_operand_dim(const uir_axes *axes, uint32_t node, uint32_t index, uint32_t dim) {
     return axes->table->instances.data[axes->table->operands[node][index]].dim_axes[dim];
-}
-
-bool uir_axes_pads_apart(const uir_module *module, const uir_node_info *node) {
-    uint32_t count;
-    const uir_type *from = uir_value_type(module, node->inputs[0]), *to = uir_value_type(module, node->outputs[0]);
-    const int64_t *interior = uir_node_ints(module, node, "interior", &count);
-    for (uint32_t d = 0; d < count; d++) {
-        int64_t one;
-        if (interior[d]) return true;
-        if (uir_dim_is_const(module->dims, from->dims[d], &one) && one == 1 &&
-            !uir_dim_equal(from->dims[d], to->dims[d]))
-            return true;
-    }
-    return false;
-}
-
-bool uir_axes_shares_bytes(const uir_module *module, const uir_node_info *node) {
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i].id && uir_dtype_bits(uir_value_type(module, node->inputs[i])->dtype) < 8) return true;
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i].id && uir_dtype_bits(uir_value_type(module, node->outputs[i])->dtype) < 8) return true;
-    return false;
 }

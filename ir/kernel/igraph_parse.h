@@ -1,7 +1,8 @@
 /* Inside the iGraph's parser: its state, and the functions that its files share.
  *
- * igraph_parse.c reads the header (symbols, pointers, tiling function) and the phases' tree; igraph_parse_iop.c reads
- * one instruction with its slices. Names are resolved lexically: `visible` is a stack of symbols. */
+ * igraph_parse.c reads the kernels of a text; igraph_parse_body.c a kernel's header (symbols, pointers, tiling
+ * function) and the phases' tree; igraph_parse_iop.c one instruction with its slices. Names are resolved lexically
+ * (igraph_parse_names.c): `visible` is a stack of symbols. */
 #ifndef UIR_IR_IGRAPH_PARSE_H
 #define UIR_IR_IGRAPH_PARSE_H
 
@@ -27,9 +28,18 @@ typedef struct uir_iparser {
     uint32_t depth;
 } uir_iparser;
 
+/* Reads the braces of a kernel and all between them. */
+uir_status uir_iparse_kernel_body(uir_iparser *p);
 uir_status uir_iparse_show(uir_iparser *p, uint32_t symbol);
 /* Only the first `count` symbols are visible from here on. */
 void uir_iparse_hide(uir_iparser *p, uint32_t count);
+/* The symbol that a visible name means; UINT32_MAX if none. */
+uint32_t uir_iparse_find(const uir_iparser *p, const char *name, size_t length);
+/* Consumes a name that nothing has yet; `what` it is to name, for the message. */
+uir_status uir_iparse_expect_new_name(uir_iparser *p, const char *what, uir_token *out_name);
+/* Declares a symbol, visible from here on. */
+uir_status uir_iparse_add_symbol(uir_iparser *p, const uir_token *name, uir_isymbol_kind kind,
+                                 const uir_symbol_facts *facts, uir_dim definition, uint32_t *out_symbol);
 /* Parses a dim expression at the current token over the visible names; an unknown name gets a suggestion. */
 uir_status uir_iparse_dim(uir_iparser *p, uir_dim *out_dim);
 /* At a PERCENT token: consumes the pointer of that name; an unknown one is reported with the nearest name. */
@@ -45,5 +55,9 @@ static inline bool uir_iparse_token_is(const uir_token *token, const char *text,
 /* The name among `count` candidates that is nearest to a token's text; NULL if none is near. */
 const char *uir_iparse_nearest(const uir_token *token, const char *(*candidate)(const void *user, uint32_t index),
                                const void *user, uint32_t count);
+/* Reports that a token is not a `what`, with the nearest candidate and all others; NULLs are not among them. */
+uir_status uir_iparse_no_name(uir_iparser *p, const uir_token *token, const char *what,
+                              const char *(*candidate)(const void *user, uint32_t index), const void *user,
+                              uint32_t count);
 
 #endif

@@ -105,23 +105,6 @@ uir_dim uir_kernel_substitute(uir_kernel *k, uir_dim dim) {
     return result;
 }
 
-bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients) {
-    uir_dim_replacement at[UIR_KERNEL_MAX_LANES];
-    uir_dim zero = uir_dim_const(k->dims, 0), one = uir_dim_const(k->dims, 1);
-    if (k->status != UIR_STATUS_OK) return true;
-    for (uint32_t l = 0; l < k->lane_count; l++) at[l] = (uir_dim_replacement){k->lanes[l].symbol, zero};
-    *out_base = uir_dim_replace(k->dims, dim, at, k->lane_count);
-    uir_dim sum = *out_base;
-    for (uint32_t l = 0; l < k->lane_count; l++) {
-        at[l].by = one;
-        uir_dim step = uir_dim_sub(k->dims, uir_dim_replace(k->dims, dim, at, k->lane_count), *out_base);
-        at[l].by = zero;
-        if (!step.id || !uir_dim_is_const(k->dims, step, &out_coefficients[l])) return false;
-        sum = uir_dim_add(k->dims, sum, uir_dim_mul(k->dims, step, uir_dim_symbol(k->dims, k->lanes[l].symbol)));
-    }
-    return uir_dim_equal(sum, dim);
-}
-
 typedef struct scope_check {
     const uir_kernel *k;
     bool all;
@@ -188,8 +171,6 @@ static bool every_block_has(uir_kernel *k, uint32_t list, uir_condition c) {
     return true;
 }
 
-static bool mentions_lane(const uir_kernel *k, uir_dim dim);
-
 /* What was given since `mark`, as a guard. */
 static uir_iguard guard_since(uir_kernel *k, uint32_t mark) {
     uint32_t count = k->given.count - mark;
@@ -212,7 +193,8 @@ static uir_iguard hoist(uir_kernel *k, uint32_t list) {
         uir_condition c = substitute_condition(k, statement(k, block)->conditions[i]);
         if (k->status != UIR_STATUS_OK || is_given(k, c) || !is_in_scope(k, c.left) || !is_in_scope(k, c.right))
             continue;
-        if (mentions_lane(k, c.left) || mentions_lane(k, c.right) || !every_block_has(k, list, c)) continue;
+        if (uir_kernel_mentions_lane(k, c.left) || uir_kernel_mentions_lane(k, c.right) || !every_block_has(k, list, c))
+            continue;
         give(k, c);
     }
     return guard_since(k, mark);
@@ -224,215 +206,7 @@ static bool begin_if(uir_kernel *k, uir_iguard guard) {
     return guard.count != 0;
 }
 
-typedef struct lane_check {
-    const uir_kernel *k;
-    bool found;
-} lane_check;
-
-static void check_lane(void *user, uir_symbol symbol) {
-    lane_check *c = user;
-    for (uint32_t l = 0; l < c->k->lane_count; l++)
-        if (c->k->lanes[l].symbol.id == symbol.id) c->found = true;
-}
-
-static bool mentions_lane(const uir_kernel *k, uir_dim dim) {
-    lane_check c = {k, false};
-    uir_dim_visit_symbols(k->dims, dim, check_lane, &c);
-    return c.found;
-}
-
-/* base + s*lane < bound, or base + s*lane > bound: where the lane ends or begins. */
-static void clip(uir_kernel *k, uir_condition c) {
-    uir_dims *dims = k->dims;
-    uir_dim difference = uir_dim_sub(dims, c.right, c.left), base, zero = uir_dim_const(dims, 0);
-    int64_t coefficients[UIR_KERNEL_MAX_LANES];
-    uint32_t lane = UIR_LOWER_NONE, lanes = 0;
-    bool good = c.relation == UIR_RELATION_LT || c.relation == UIR_RELATION_LE;
-    good = good && difference.id && uir_kernel_split_lanes(k, difference, &base, coefficients);
-    for (uint32_t l = 0; good && l < k->lane_count; l++) {
-        if (!coefficients[l]) continue;
-        lanes++;
-        lane = l;
-    }
-    if (!good || lanes != 1) {
-        uir_kernel_refuse(k, "a condition on a vectorised loop is not a bound");
-        return;
-    }
-    uir_kernel_lane *at = &k->lanes[lane];
-    int64_t step = coefficients[lane];
-    if (step > 0) {
-        /* base + s*lane >= 0 (or > 0): lane >= ceildiv(-base, s), or ceildiv(1 - base, s). */
-        base = uir_dim_sub(dims, uir_dim_const(dims, c.relation == UIR_RELATION_LT), base);
-        base = uir_dim_ceildiv(dims, base, uir_dim_const(dims, step));
-        at->first = uir_dim_max(dims, at->first.id ? at->first : zero, base);
-        if (!at->first.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-        return;
-    }
-    /* base - s*lane > 0 (or >= 0): lane < ceildiv(base, s), or ceildiv(base + 1, s). */
-    if (c.relation == UIR_RELATION_LE) base = uir_dim_add(dims, base, uir_dim_const(dims, 1));
-    base = uir_dim_ceildiv(dims, base, uir_dim_const(dims, -step));
-    at->count = uir_dim_min(dims, at->count, base);
-    if (!at->count.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-}
-
-/* Lanes that begin later: what they count from is added wherever they stand. */
-static void shift_lanes(uir_kernel *k) {
-    uir_dims *dims = k->dims;
-    for (uint32_t l = 0; l < k->lane_count && k->status == UIR_STATUS_OK; l++) {
-        uir_kernel_lane *at = &k->lanes[l];
-        if (!at->first.id) continue;
-        at->first = uir_dim_min(dims, at->extent, at->first);
-        at->count = uir_dim_sub(dims, uir_dim_max(dims, at->first, at->count), at->first);
-        uir_dim_replacement later = {at->symbol, uir_dim_add(dims, uir_dim_symbol(dims, at->symbol), at->first)};
-        if (!at->count.id || !later.by.id) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-        for (uint32_t i = 0; i < k->replaced_count && k->status == UIR_STATUS_OK; i++)
-            if (k->replaced[i].id && uir_dim_mentions(dims, k->replaced[i], at->symbol))
-                k->replaced[i] = uir_dim_replace(dims, k->replaced[i], &later, 1);
-    }
-}
-
 /* ---- blocks ---- */
-/* The primitive that a monoid is, where the machine reduces by it; NONE when it is more. */
-static uir_op simple_monoid(const uir_kernel *k, const uir_loop_monoid *m) {
-    static const uir_op ops[] = {UIR_OP_ADD, UIR_OP_MUL, UIR_OP_MAX, UIR_OP_MIN, UIR_OP_OR, UIR_OP_AND};
-    uir_op op = uir_loop_monoid_get_op(k->f, m);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (ops[i] == op) return op;
-    return UIR_OP_NONE;
-}
-
-static const struct {
-    uir_op op;
-    uir_iop_code reduce;
-} reduce_rows[] = {{UIR_OP_ADD, UIR_IOP_REDUCE_ADD}, {UIR_OP_MUL, UIR_IOP_REDUCE_MUL},
-                   {UIR_OP_MAX, UIR_IOP_REDUCE_MAX}, {UIR_OP_MIN, UIR_IOP_REDUCE_MIN},
-                   {UIR_OP_OR, UIR_IOP_REDUCE_MAX},  {UIR_OP_AND, UIR_IOP_REDUCE_MIN}};
-
-/* One state taken over a lane by the machine's reduction. */
-static void reduce_lanes(uir_kernel *k, const uir_loop_statement *s, uir_op op, uint32_t value, uint32_t lanes,
-                         bool fresh) {
-    uint32_t all = (1u << k->lane_count) - 1, reduced = all & ~lanes, lane = 0;
-    const uir_islice *target = uir_kernel_slice(k, &s->targets[0], false, 0, &(uint32_t){0});
-    uir_dtype dtype = k->f->tensors.data[s->targets[0].tensor].dtype;
-    while (!(reduced >> lane & 1)) lane++;
-    if (reduced != 1u << lane || lane + 2 < k->lane_count) {
-        uir_kernel_refuse(k, "a reduction over more than one dim of a slice");
-        return;
-    }
-    uir_kernel_operation reduce = {.code = UIR_IOP_REDUCE_ADD, .dtype = dtype};
-    for (size_t i = 0; i < sizeof reduce_rows / sizeof *reduce_rows; i++)
-        if (reduce_rows[i].op == op) reduce.code = reduce_rows[i].reduce;
-    reduce.axis = lane + 1 == k->lane_count ? UIR_IAXIS_ROW : UIR_IAXIS_COL;
-    bool wide = k->pointers[s->targets[0].tensor].rank > (k->lane_count < 2 ? 2 : k->lane_count);
-    if (dtype != UIR_DTYPE_BOOL && !wide) {
-        value = uir_kernel_materialise(k, value, all);
-        reduce.accumulate = !fresh;
-        uir_kernel_instruct_to(k, &reduce, target, lanes, &value, 1);
-        return;
-    }
-    /* By way of a state that has the row's dims; a bool's as bytes. */
-    reduce.dtype = dtype == UIR_DTYPE_BOOL ? UIR_DTYPE_U8 : dtype;
-    value = uir_kernel_materialise(k, dtype == UIR_DTYPE_BOOL ? uir_kernel_cast(k, value, UIR_DTYPE_U8) : value, all);
-    value = uir_kernel_instruct(k, &reduce, reduce.dtype, lanes, &value, 1);
-    if (dtype == UIR_DTYPE_BOOL) value = uir_kernel_cast(k, value, UIR_DTYPE_BOOL);
-    if (!fresh) {
-        uint32_t old = uir_kernel_slice_value(k, dtype, lanes, target);
-        value = uir_kernel_call(k, op, dtype, (uint32_t[]){old, value}, 2);
-    }
-    uir_kernel_store(k, target, lanes, dtype, value);
-}
-
-/* An output that the kernel does not read itself. */
-static bool leaves(const uir_loop_function *f, uint32_t tensor) {
-    return f->tensors.data[tensor].role == UIR_LOOP_ROLE_OUT && !uir_loop_list_reads(f, f->first, tensor);
-}
-
-static void store_all(uir_kernel *k, const uir_loop_statement *s, const uint32_t *values) {
-    for (uint32_t t = 0; t < s->target_count; t++) {
-        uint32_t lanes;
-        const uir_islice *target = uir_kernel_slice(k, &s->targets[t], false, 0, &lanes);
-        uir_dtype dtype = k->f->tensors.data[s->targets[t].tensor].dtype;
-        if (k->status != UIR_STATUS_OK) return;
-        if (k->values.data[values[t]].lanes & ~lanes) {
-            uir_kernel_refuse(k, "several elements are stored to one address");
-            return;
-        }
-        uir_kernel_store(k, target, lanes, dtype, values[t]);
-        if (k->status == UIR_STATUS_OK && leaves(k->f, s->targets[t].tensor))
-            k->instructions.data[k->instructions.count - 1].stream = true;
-    }
-}
-
-/* update and combine: the state as it is, and what is taken in. */
-static void step_monoid(uir_kernel *k, const uir_loop_statement *s, const uint32_t *expressions, const uint32_t *taken,
-                        uint32_t taken_count) {
-    const uir_loop_monoid *m = &k->f->monoids.data[s->monoid];
-    uint32_t parameters[2 * UIR_LOOP_MAX_STATE], results[UIR_LOOP_MAX_STATE];
-    for (uint32_t i = 0; i < m->state_count; i++) {
-        uint32_t lanes;
-        const uir_islice *slice = uir_kernel_slice(k, &s->targets[i], false, 0, &lanes);
-        parameters[i] = uir_kernel_slice_value(k, m->state_dtypes[i], lanes, slice);
-    }
-    for (uint32_t i = 0; i < taken_count; i++) parameters[m->state_count + i] = taken[i];
-    k->parameters = parameters;
-    for (uint32_t i = 0; i < m->state_count; i++) results[i] = uir_kernel_expression(k, expressions[i]);
-    k->parameters = NULL;
-    store_all(k, s, results);
-}
-
-/* The sum and the product of a block used as fma: one instruction. */
-static void multiply_and_add(uir_kernel *k, const uir_loop_statement *s) {
-    const uir_loop_expression *product = &k->f->expressions.data[s->values[0]];
-    uint32_t lanes, operands[3];
-    const uir_islice *target = uir_kernel_slice(k, &s->targets[0], false, 0, &lanes);
-    if (k->status == UIR_STATUS_OK && lanes != (1u << k->lane_count) - 1)
-        uir_kernel_refuse(k, "a block used as fma requires a sum of its own for each element");
-    if (k->status != UIR_STATUS_OK) return;
-    for (uint32_t i = 0; i < 2; i++) operands[i] = uir_kernel_expression(k, product->arguments[i]);
-    operands[2] = uir_kernel_slice_value(k, product->dtype, lanes, target);
-    uir_kernel_operation operation = {.code = UIR_IOP_FMA, .dtype = product->dtype};
-    uir_kernel_instruct_to(k, &operation, target, lanes, operands, 3);
-}
-
-static void emit_statement(uir_kernel *k, const uir_loop_statement *block, const uir_loop_statement *s, bool fresh) {
-    const uir_loop_monoid *m = s->kind == UIR_LOOP_STATEMENT_STORE ? NULL : &k->f->monoids.data[s->monoid];
-    uint32_t values[UIR_LOOP_MAX_STATE] = {0}, lanes;
-    uir_kernel_begin_block(k);
-    if (block->uses >> UIR_LOOP_USE_FMA & 1 && s->kind == UIR_LOOP_STATEMENT_UPDATE) {
-        multiply_and_add(k, s);
-        uir_kernel_end_block(k);
-        return;
-    }
-    for (uint32_t i = 0; i < s->value_count; i++) values[i] = uir_kernel_expression(k, s->values[i]);
-    if (k->status != UIR_STATUS_OK) return;
-    switch (s->kind) {
-    case UIR_LOOP_STATEMENT_STORE:
-        store_all(k, s, values);
-        break;
-    case UIR_LOOP_STATEMENT_INIT:
-        for (uint32_t i = 0; i < m->state_count; i++) values[i] = uir_kernel_expression(k, m->identity[i]);
-        store_all(k, s, values);
-        break;
-    case UIR_LOOP_STATEMENT_FINISH:
-        k->parameters = values;
-        uint32_t results[UIR_LOOP_MAX_STATE];
-        for (uint32_t i = 0; i < m->finish_count; i++) results[i] = uir_kernel_expression(k, m->finish[i]);
-        k->parameters = NULL;
-        store_all(k, s, results);
-        break;
-    default:
-        uir_kernel_slice(k, &s->targets[0], false, 0, &lanes);
-        uir_op op = simple_monoid(k, m);
-        if (lanes != (1u << k->lane_count) - 1 && op != UIR_OP_NONE)
-            reduce_lanes(k, s, op, values[0], lanes, fresh);
-        else if (lanes != (1u << k->lane_count) - 1)
-            uir_kernel_refuse(k, "the device has no reduction for monoid %s", m->name);
-        else
-            step_monoid(k, s, s->kind == UIR_LOOP_STATEMENT_UPDATE ? m->update : m->combine, values, s->value_count);
-    }
-    uir_kernel_end_block(k);
-}
-
 /* Iteration variables read from data: indices of the iGraph. */
 static void read_iters(uir_kernel *k, const uir_loop_statement *s) {
     for (uint32_t i = 0; i < s->iter_count && k->status == UIR_STATUS_OK; i++) {
@@ -466,7 +240,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
     for (uint32_t i = 0; i < s->condition_count && k->status == UIR_STATUS_OK; i++) {
         uir_condition c = substitute_condition(k, s->conditions[i]);
         if (is_given(k, c)) continue;
-        if (mentions_lane(k, c.left) || mentions_lane(k, c.right)) clip(k, c);
+        if (uir_kernel_mentions_lane(k, c.left) || uir_kernel_mentions_lane(k, c.right)) uir_kernel_clip(k, c);
     }
     bool later = false;
     for (uint32_t l = 0; l < k->lane_count; l++) later |= k->lanes[l].first.id != 0;
@@ -474,14 +248,14 @@ static void emit_block(uir_kernel *k, uint32_t id) {
     uint32_t clipped = k->given.count;
     for (uint32_t i = 0; i < s->condition_count && k->status == UIR_STATUS_OK; i++) {
         uir_condition c = substitute_condition(k, s->conditions[i]);
-        if (is_given(k, c) || mentions_lane(k, c.left) || mentions_lane(k, c.right)) continue;
+        if (is_given(k, c) || uir_kernel_mentions_lane(k, c.left) || uir_kernel_mentions_lane(k, c.right)) continue;
         give(k, c);
     }
     bool guarded = begin_if(k, guard_since(k, clipped));
     if (later) {
         replaced = uir_arena_copy(k->arena, k->replaced, k->replaced_count * sizeof *replaced);
         if (!replaced) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
-        shift_lanes(k);
+        uir_kernel_shift_lanes(k);
     }
     for (uint32_t i = 0; i < s->iter_count; i++)
         if (!s->iters[i].data) uir_kernel_replace(k, s->iters[i].symbol, uir_kernel_substitute(k, s->iters[i].value));
@@ -490,7 +264,7 @@ static void emit_block(uir_kernel *k, uint32_t id) {
         uir_contraction_emit(k, id);
     } else {
         for (uint32_t c = s->first_child; c != UIR_LOOP_NONE && k->status == UIR_STATUS_OK; c = statement(k, c)->next)
-            emit_statement(k, s, statement(k, c), k->fresh[id]);
+            uir_kernel_emit_statement(k, s, statement(k, c), k->fresh[id]);
     }
     if (guarded) end_item(k);
     memcpy(k->lanes, kept, sizeof kept);
@@ -547,7 +321,7 @@ static bool starts_next(uir_kernel *k, uint32_t id) {
         (b->kind != UIR_LOOP_STATEMENT_UPDATE && b->kind != UIR_LOOP_STATEMENT_COMBINE) || a->next != UIR_LOOP_NONE ||
         b->next != UIR_LOOP_NONE || a->monoid != b->monoid || a->targets[0].tensor != b->targets[0].tensor)
         return false;
-    if (simple_monoid(k, &k->f->monoids.data[a->monoid]) == UIR_OP_NONE) return false;
+    if (uir_kernel_simple_monoid(k, &k->f->monoids.data[a->monoid]) == UIR_OP_NONE) return false;
     /* Over a vectorised loop that is reduced: the update has a loop more than the init. */
     uint32_t init_loops = 0, update_loops = 0;
     for (uint32_t i = id; i != init; i = statement(k, i)->first_child) init_loops += !turns_once(k, statement(k, i));

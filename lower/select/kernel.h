@@ -1,6 +1,6 @@
-/* Inside lowering: makes an iGraph of a scheduled loop AST. kernel.c handles loops and blocks, kernel_header.c
- * declarations, instructions.c the expressions of a block, and kernel_operands.c the spaces of operands; contractions
- * use them too.
+/* Inside lowering: makes an iGraph of a scheduled loop AST. kernel.c handles loops and blocks, kernel_lanes.c
+ * vectorised loops, kernel_statements.c the statements of a block, kernel_header.c declarations, instructions.c the
+ * expressions of a block, and kernel_operands.c the spaces of operands; contractions use them too.
  *
  * A block is under loops that became loops of the iGraph (their variables are symbols of it) and under vectorised ones,
  * the lanes, which become the dims of slices. Values are in single assignment form while a block is made; temporaries
@@ -138,11 +138,25 @@ uir_dim uir_kernel_substitute(uir_kernel *k, uir_dim dim);
 uir_symbol uir_kernel_new_symbol(uir_kernel *k, const char *prefix, uir_isymbol_kind kind, uir_dim extent);
 /* Sets the dim that replaces a symbol of the function. */
 void uir_kernel_replace(uir_kernel *k, uir_symbol symbol, uir_dim by);
-/* dim = base + sum of coefficients[lane] * lane; false if it has no such form. */
-bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients);
 bool uir_kernel_is_one(const uir_kernel *k, uir_dim extent);
 /* Appends an instruction on slices to the open block. */
 void uir_kernel_put(uir_kernel *k, const uir_iinstruction *instruction);
+
+/* ---- kernel_lanes.c ---- */
+/* dim = base + sum of coefficients[lane] * lane; false if it has no such form. */
+bool uir_kernel_split_lanes(uir_kernel *k, uir_dim dim, uir_dim *out_base, int64_t *out_coefficients);
+/* Whether a lane's symbol occurs in a dim of the graph. */
+bool uir_kernel_mentions_lane(const uir_kernel *k, uir_dim dim);
+/* Bounds the lane that the condition mentions by it; refuses a condition that is not a bound of one lane. */
+void uir_kernel_clip(uir_kernel *k, uir_condition c);
+/* Makes lanes that begin later begin at 0: their first value is added in every dim that mentions them. */
+void uir_kernel_shift_lanes(uir_kernel *k);
+
+/* ---- kernel_statements.c ---- */
+/* The primitive that a monoid is, if the machine reduces by it; else NONE. */
+uir_op uir_kernel_simple_monoid(const uir_kernel *k, const uir_loop_monoid *m);
+/* Appends one statement of a block. `fresh`: an update begins with the identity. */
+void uir_kernel_emit_statement(uir_kernel *k, const uir_loop_statement *block, const uir_loop_statement *s, bool fresh);
 
 /* ---- kernel_header.c ---- */
 /* Describes the pointer of a tensor. */

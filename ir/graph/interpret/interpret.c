@@ -1,4 +1,4 @@
-/* The walk over nodes: values, run-time dims, liveness, memory, control. */
+/* The walk over nodes: values, run-time dims, memory, control. */
 #include "base/dims/demand.h"
 #include "ir/graph/interpret/interpret.h"
 #include <stdio.h>
@@ -27,17 +27,6 @@ static void *count_resize(void *user, void *pointer, size_t old_size, size_t new
 
 /* ---- messages ---- */
 
-uir_status uir_call_fail(uir_call *call, uir_status status, const char *format, ...) {
-    char message[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    uir_location location = uir_node_location(call->module, call->node);
-    const char *op = uir_op_said_name(call->node->op);
-    return uir_error(call->interpreter->diagnostics, status, &location, "%s%s%s", op, *op ? ": " : "", message);
-}
-
 /* A failure that no message explained yet: why memory could not be had. */
 static uir_status explain(uir_call *call, uir_status status) {
     uir_interpreter *interpreter = call->interpreter;
@@ -53,21 +42,6 @@ static const char *value_name(const uir_module *module, uir_value_id value) {
 }
 
 /* ---- run-time dims ---- */
-
-static bool evaluate(const uir_interpreter *interpreter, uir_dim dim, int64_t *out_value) {
-    return uir_dim_evaluate(interpreter->module->dims, dim, interpreter->symbol_values, interpreter->symbol_bound,
-                            interpreter->symbol_count, out_value) == UIR_DIM_EVALUATED;
-}
-
-/* The dim as a person reads it, into a caller's buffer. */
-static const char *dim_text(const uir_interpreter *interpreter, uir_dim dim, char *buffer, size_t capacity) {
-    uir_text text;
-    uir_text_init(&text, interpreter->counter.inner);
-    uir_dim_print(interpreter->module->dims, dim, &text);
-    snprintf(buffer, capacity, "%s", text.data ? text.data : "?");
-    uir_text_deinit(&text);
-    return buffer;
-}
 
 typedef enum bind_result { BIND_OK, BIND_DIFFERS, BIND_UNBOUND, BIND_FACTS } bind_result;
 
@@ -93,7 +67,7 @@ static bind_result match_dim(uir_interpreter *interpreter, uir_dim dim, int64_t 
     uir_symbol symbol;
     int64_t expected;
     if (uir_dim_is_symbol(interpreter->module->dims, dim, &symbol)) return bind_symbol(interpreter, symbol, actual);
-    if (!evaluate(interpreter, dim, &expected)) return BIND_UNBOUND;
+    if (!uir_interpreter_evaluate(interpreter, dim, &expected)) return BIND_UNBOUND;
     return expected == actual ? BIND_OK : BIND_DIFFERS;
 }
 
@@ -113,178 +87,6 @@ uir_status uir_interpreter_bind(uir_call *call, uir_symbol symbol, int64_t value
     default:
         return uir_call_fail(call, UIR_STATUS_INTERNAL, "size %s cannot be bound", name);
     }
-}
-
-/* ---- what ops call ---- */
-
-const uir_tensor *uir_call_tensor(const uir_call *call, uint32_t index) {
-    return index < call->node->input_count && call->inputs[index] ? call->inputs[index]->tensor : NULL;
-}
-
-int64_t uir_call_int(const uir_call *call, const char *name, int64_t fallback) {
-    return uir_node_int(call->module, call->node, name, fallback);
-}
-
-int64_t uir_call_scalar(const uir_call *call, uint32_t index, int64_t fallback) {
-    const uir_tensor *tensor = uir_call_tensor(call, index);
-    return tensor && tensor->element_count ? uir_dtype_load_integer(tensor->dtype, tensor->data, 0) : fallback;
-}
-
-bool uir_call_knows(const uir_call *call, uir_dim dim, int64_t *out_value) {
-    return evaluate(call->interpreter, dim, out_value);
-}
-
-uir_status uir_call_evaluate(uir_call *call, uir_dim dim, int64_t *out_value) {
-    char text[128];
-    if (evaluate(call->interpreter, dim, out_value)) return UIR_STATUS_OK;
-    return uir_call_fail(call, UIR_STATUS_BAD_DATA, "size %s has no value here",
-                         dim_text(call->interpreter, dim, text, sizeof text));
-}
-
-uir_status uir_call_dims(uir_call *call, const char *name, int64_t *out_values, uint32_t *out_count) {
-    const uir_dim *dims = uir_node_dims(call->module, call->node, name, out_count);
-    if (*out_count > UIR_MAX_RANK) return uir_call_fail(call, UIR_STATUS_UNSUPPORTED, "rank %u", *out_count);
-    for (uint32_t i = 0; i < *out_count; i++) UIR_TRY(uir_call_evaluate(call, dims[i], &out_values[i]));
-    return UIR_STATUS_OK;
-}
-
-uir_status uir_call_set(uir_call *call, uint32_t index, uir_datum *datum) {
-    if (index >= call->node->output_count) {
-        uir_datum_release(datum);
-        return UIR_STATUS_OK;
-    }
-    uir_datum_release(call->outputs[index]);
-    call->outputs[index] = datum;
-    return UIR_STATUS_OK;
-}
-
-uir_status uir_call_create(uir_call *call, uint32_t index, uir_dtype dtype, uint32_t rank, const int64_t *shape,
-                           uir_tensor **out_tensor) {
-    for (uint32_t d = 0; d < rank; d++)
-        if (shape[d] < 0)
-            return uir_call_fail(call, UIR_STATUS_BAD_DATA, "dim %u of the result is %lld", d, (long long)shape[d]);
-    uint64_t count;
-    if (!uir_shape_element_count(shape, rank, &count))
-        return uir_call_fail(call, UIR_STATUS_LIMIT, "the result has too many elements");
-    UIR_TRY(uir_budget_check_elements(call->interpreter->arena.budget, count, call->interpreter->diagnostics));
-    uir_tensor *tensor;
-    uir_status status = uir_tensor_create(call->allocator, dtype, rank, shape, &tensor);
-    size_t bytes;
-    if (status == UIR_STATUS_OUT_OF_MEMORY && uir_dtype_storage_size(dtype, count, &bytes))
-        return uir_call_fail(call, status, "out of memory: the result needs %zu bytes", bytes);
-    UIR_TRY(status);
-    uir_datum *datum;
-    status = uir_datum_create_tensor(call->allocator, tensor, &datum);
-    if (status != UIR_STATUS_OK) {
-        uir_tensor_release(tensor);
-        return status;
-    }
-    *out_tensor = tensor;
-    return uir_call_set(call, index, datum);
-}
-
-uir_tensor *uir_call_take(uir_call *call, uint32_t index) {
-    uir_datum *datum = call->inputs[index];
-    if (!call->last_use || !call->last_use[index] || !datum || !datum->tensor) return NULL;
-    uir_tensor *tensor = datum->tensor;
-    /* One reference each: the slot's. A borrowed buffer belongs to someone else. */
-    return datum->references == 1 && tensor->references == 1 && tensor->owned ? tensor : NULL;
-}
-
-uir_status uir_call_with_arena(uir_call *call, uir_status (*run)(uir_call *call, uir_arena *arena)) {
-    uir_arena arena;
-    uir_arena_init(&arena, call->allocator);
-    uir_status status = run(call, &arena);
-    uir_arena_deinit(&arena);
-    return status;
-}
-
-uir_status uir_interpreter_next_draw(uir_call *call, uint64_t *out_draw) {
-    uir_interpreter *in = call->interpreter;
-    if (!in->draws)
-        UIR_TRY_ALLOCATE(in->draws, uir_arena_allocate_array(&in->arena, call->module->nodes.count, sizeof *in->draws));
-    *out_draw = in->options.turn + in->draws[call->node_id.id]++;
-    return UIR_STATUS_OK;
-}
-
-/* ---- liveness ---- */
-
-/* Records node `node` as a user of `value`: in the graph that owns the value, the last such node frees it. */
-static void note_use(uir_interpreter *interpreter, const uint32_t *owner, const uint32_t *user_of_graph,
-                     uint32_t *last_use, uir_value_id value, uint32_t node) {
-    const uir_module *module = interpreter->module;
-    if (!value.id || !owner[value.id]) return;
-    for (uint32_t depth = 0; node && depth < module->graphs.count; depth++) {
-        uint32_t graph = uir_node_get(module, (uir_node_id){node})->graph.id;
-        if (graph == owner[value.id]) {
-            last_use[value.id] = node; /* graphs are walked in order, so the last note stays */
-            return;
-        }
-        node = user_of_graph[graph];
-    }
-}
-
-/* The graphs that node `n` runs. */
-static void note_bodies(const uir_module *module, uint32_t n, uint32_t *user_of_graph) {
-    const uir_node_info *node = &module->nodes.data[n];
-    for (uint32_t a = 0; a < node->attribute_count; a++)
-        if (node->attributes[a].kind == UIR_ATTRIBUTE_GRAPH) user_of_graph[node->attributes[a].value.graph.id] = n;
-}
-
-/* Walks a graph and the bodies in it in the order they run. */
-static void note_graph(uir_interpreter *interpreter, uir_graph_id graph, const uint32_t *owner,
-                       const uint32_t *user_of_graph, uint32_t *last_use, bool *kept) {
-    const uir_module *module = interpreter->module;
-    const uir_graph_info *info = uir_graph_get(module, graph);
-    for (uint32_t n = 0; n < info->nodes.count; n++) {
-        const uir_node_info *node = uir_node_get(module, info->nodes.data[n]);
-        for (uint32_t i = 0; i < node->input_count; i++)
-            note_use(interpreter, owner, user_of_graph, last_use, node->inputs[i], info->nodes.data[n].id);
-        /* A result that nobody uses dies with its maker. */
-        for (uint32_t i = 0; i < node->output_count; i++)
-            note_use(interpreter, owner, user_of_graph, last_use, node->outputs[i], info->nodes.data[n].id);
-        for (uint32_t a = 0; a < node->attribute_count; a++)
-            if (node->attributes[a].kind == UIR_ATTRIBUTE_GRAPH)
-                note_graph(interpreter, node->attributes[a].value.graph, owner, user_of_graph, last_use, kept);
-    }
-    for (uint32_t i = 0; i < info->outputs.count; i++) {
-        uint32_t value = info->outputs.data[i].id;
-        if (owner[value] == graph.id)
-            kept[value] = true;
-        else if (user_of_graph[graph.id])
-            note_use(interpreter, owner, user_of_graph, last_use, info->outputs.data[i], user_of_graph[graph.id]);
-    }
-}
-
-static uir_status find_last_uses(uir_interpreter *interpreter) {
-    const uir_module *module = interpreter->module;
-    uir_arena *arena = &interpreter->arena;
-    uint32_t values = module->values.count, nodes = module->nodes.count;
-    uint32_t *owner, *user_of_graph, *last_use;
-    bool *kept;
-    UIR_TRY_ALLOCATE(owner, uir_arena_allocate_array(arena, values, sizeof *owner));
-    UIR_TRY_ALLOCATE(user_of_graph, uir_arena_allocate_array(arena, module->graphs.count, sizeof *user_of_graph));
-    UIR_TRY_ALLOCATE(last_use, uir_arena_allocate_array(arena, values, sizeof *last_use));
-    UIR_TRY_ALLOCATE(kept, uir_arena_allocate_array(arena, values, sizeof *kept));
-    UIR_TRY_ALLOCATE(interpreter->freed, uir_arena_allocate_array(arena, nodes, sizeof(uint32_t)));
-    UIR_TRY_ALLOCATE(interpreter->next, uir_arena_allocate_array(arena, values, sizeof(uint32_t)));
-    for (uint32_t g = 1; g < module->graphs.count; g++) {
-        const uir_graph_info *graph = &module->graphs.data[g];
-        for (uint32_t i = 0; i < graph->inputs.count; i++) owner[graph->inputs.data[i].id] = g;
-        for (uint32_t n = 0; n < graph->nodes.count; n++) {
-            const uir_node_info *node = uir_node_get(module, graph->nodes.data[n]);
-            for (uint32_t i = 0; i < node->output_count; i++) owner[node->outputs[i].id] = g;
-            note_bodies(module, graph->nodes.data[n].id, user_of_graph);
-        }
-    }
-    owner[0] = 0;
-    note_graph(interpreter, module->main, owner, user_of_graph, last_use, kept);
-    for (uint32_t v = 1; v < values; v++) {
-        if (kept[v] || !last_use[v]) continue;
-        interpreter->next[v] = interpreter->freed[last_use[v]];
-        interpreter->freed[last_use[v]] = v;
-    }
-    return UIR_STATUS_OK;
 }
 
 /* ---- running ---- */
@@ -353,8 +155,8 @@ static uir_status check_result(uir_call *call, uint32_t index) {
         if (match_dim(interpreter, type->dims[d], tensor->shape[d]) == BIND_OK) continue;
         int64_t expected = -1;
         char text[128];
-        dim_text(interpreter, type->dims[d], text, sizeof text);
-        if (!evaluate(interpreter, type->dims[d], &expected))
+        uir_interpreter_dim_text(interpreter, type->dims[d], text, sizeof text);
+        if (!uir_interpreter_evaluate(interpreter, type->dims[d], &expected))
             return uir_call_fail(call, status, "dim %u of result %u is %lld, which %s forbids", d, index,
                                  (long long)tensor->shape[d], text);
         return uir_call_fail(call, status, "dim %u of result %u is %lld instead of %lld (%s)", d, index,
@@ -385,7 +187,7 @@ static bool find_result(const uir_call *call, uint32_t index, int64_t *out_shape
     const uir_type *type = uir_value_type(call->module, call->node->outputs[index]);
     bool known = type->kind == UIR_VALUE_TENSOR && type->rank_known && type->dtype;
     for (uint32_t d = 0; known && d < type->rank; d++)
-        known = evaluate(call->interpreter, type->dims[d], &out_shape[d]) && out_shape[d] >= 0;
+        known = uir_interpreter_evaluate(call->interpreter, type->dims[d], &out_shape[d]) && out_shape[d] >= 0;
     return known;
 }
 
@@ -567,7 +369,7 @@ static uir_status match_body_input(uir_call *call, uir_value_id value, uint32_t 
         if (match_dim(call->interpreter, type->dims[d], datum->tensor->shape[d]) != BIND_OK)
             return uir_call_fail(call, UIR_STATUS_BAD_DATA, "dim %u of body input %u is %lld, which is not %s", d,
                                  index, (long long)datum->tensor->shape[d],
-                                 dim_text(call->interpreter, type->dims[d], text, sizeof text));
+                                 uir_interpreter_dim_text(call->interpreter, type->dims[d], text, sizeof text));
     }
     return UIR_STATUS_OK;
 }
@@ -589,7 +391,8 @@ uir_status uir_interpreter_run_body(uir_call *call, uir_graph_id graph, uir_datu
 
 void uir_interpreter_guess_shape(uir_call *call, const uir_type *type, int64_t *out_shape) {
     for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
-        if (!evaluate(call->interpreter, type->dims[d], &out_shape[d]) || out_shape[d] < 0) out_shape[d] = 0;
+        if (!uir_interpreter_evaluate(call->interpreter, type->dims[d], &out_shape[d]) || out_shape[d] < 0)
+            out_shape[d] = 0;
 }
 
 /* ---- inputs and outputs ---- */
@@ -627,12 +430,12 @@ static uir_status match_input(uir_interpreter *interpreter, uir_value_id value, 
         int64_t actual = datum->tensor->shape[d], expected = 0;
         if (uir_dim_is_symbol(interpreter->module->dims, type->dims[d], &symbol) != plain) continue;
         char text[128], message[320];
-        dim_text(interpreter, type->dims[d], text, sizeof text);
+        uir_interpreter_dim_text(interpreter, type->dims[d], text, sizeof text);
         switch (match_dim(interpreter, type->dims[d], actual)) {
         case BIND_OK:
             break;
         case BIND_DIFFERS:
-            evaluate(interpreter, type->dims[d], &expected);
+            uir_interpreter_evaluate(interpreter, type->dims[d], &expected);
             uir_extent_describe(d, uir_dim_is_const(interpreter->module->dims, type->dims[d], NULL) ? "" : text, actual,
                                 expected, message, sizeof message);
             return input_error(interpreter, value, "%s", message);
@@ -710,7 +513,7 @@ static uir_status run_main(uir_interpreter *interpreter, uir_datum *const *input
     const uir_module *module = interpreter->module;
     UIR_TRY_ALLOCATE(interpreter->slots,
                      uir_arena_allocate_array(&interpreter->arena, module->values.count, sizeof(uir_datum *)));
-    UIR_TRY(find_last_uses(interpreter));
+    UIR_TRY(uir_interpreter_find_last_uses(interpreter));
     UIR_TRY(uir_interpreter_bind_inputs(interpreter, inputs, input_count));
     if (output_count != uir_graph_get(module, module->main)->outputs.count)
         return uir_error(interpreter->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
@@ -789,7 +592,7 @@ uir_status uir_node_interpret_bound(const uir_module *module, const uir_allocato
     uir_status status = uir_interpreter_init(&interpreter, module, allocator, diagnostics, options);
     if (status == UIR_STATUS_OK) {
         interpreter.slots = uir_arena_allocate_array(&interpreter.arena, module->values.count, sizeof(uir_datum *));
-        status = interpreter.slots ? find_last_uses(&interpreter) : UIR_STATUS_OUT_OF_MEMORY;
+        status = interpreter.slots ? uir_interpreter_find_last_uses(&interpreter) : UIR_STATUS_OUT_OF_MEMORY;
     }
     for (uint32_t i = 0; i < symbol_count && status == UIR_STATUS_OK; i++)
         (void)bind_symbol(&interpreter, symbols[i].symbol, symbols[i].value);

@@ -1,8 +1,9 @@
 /* The interpreter of primitives, which defines their semantics.
  *
  * In: a module of primitives and run-time values. Out: the main graph's results. interpret.c runs the nodes in order,
- * binds run-time dims, checks every result against its type and frees values after their last use. Each row of
- * ops_primitive.def has one function here that computes it, in the interpret_*.c file of its kind.
+ * binds run-time dims, checks every result against its type and frees values after their last use
+ * (interpret_liveness.c). Each row of ops_primitive.def has one function here that computes it, in the interpret_*.c
+ * file of its kind; interpret_call.c has what these functions share.
  *
  * Numbers: f32 and f64 are computed as such; narrower floats are computed in f32 and rounded once per primitive;
  * integers wrap. Sums are accumulated in a fixed order that does not depend on the number of threads. */
@@ -106,7 +107,7 @@ uir_status uir_interpret_cast_string(uir_call *call, uir_dtype to);
  * too, so that all agree. */
 bool uir_elementwise_apply(uir_op op, uir_dtype dtype, const void *const *operands, void *result, int64_t count);
 
-/* ---- for interpret.c and interpret_shape.c ---- */
+/* ---- for interpret.c, interpret_call.c, interpret_liveness.c and interpret_shape.c ---- */
 /* The caller's allocator, counted. */
 typedef struct uir_interpreter_counter {
     const uir_allocator *inner;
@@ -135,6 +136,12 @@ struct uir_interpreter {
 /* The caller deinits the arena, whatever the status. */
 uir_status uir_interpreter_init(uir_interpreter *interpreter, const uir_module *module, const uir_allocator *allocator,
                                 uir_diagnostics *diagnostics, const uir_interpreter_options *options);
+/* Finds the values that each node frees, into `freed` and `next`. */
+uir_status uir_interpreter_find_last_uses(uir_interpreter *interpreter);
+/* The dim's value; false if a symbol in it is not bound. */
+bool uir_interpreter_evaluate(const uir_interpreter *interpreter, uir_dim dim, int64_t *out_value);
+/* The dim as a person reads it, into a caller's buffer. */
+const char *uir_interpreter_dim_text(const uir_interpreter *interpreter, uir_dim dim, char *buffer, size_t capacity);
 /* Binds the main graph's inputs: dims from their shapes, values into the slots, which must be allocated. */
 uir_status uir_interpreter_bind_inputs(uir_interpreter *interpreter, uir_datum *const *inputs, uint32_t count);
 

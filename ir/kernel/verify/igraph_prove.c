@@ -6,61 +6,24 @@
  * over monomials taken as unknowns). The combination is sought in floating point by the simplex method and then checked
  * exactly in integers, so a rounding error can lose a proof but never make one. Where min or max stand in the way, both
  * cases are tried. */
-#include "ir/kernel/verify/igraph_term.h"
+#include "ir/kernel/verify/igraph_prove.h"
 
-#include <math.h>
 #include <string.h>
 
-#define MAX_ROWS       112
-#define MAX_COLUMNS    280
 #define MAX_BASE       90
-#define MAX_ENTRIES    6000
-#define MAX_VARIABLES  64
 #define MAX_ASSUMED    256 /* that are looked at */
-#define MAX_PIVOTS     260
 #define MAX_SPLITS     4
-#define MAX_SCALE      (1 << 24)
-#define ROW_TABLE      512
 #define MEMO_SIZE      (1u << 14)
 #define EFFORT_LIMIT   UINT64_C(1500000000)
 #define THOROUGH_LIMIT UINT64_C(400000000)
 #define MEMORY_LIMIT   ((size_t)256 << 20)
 #define EFFORT_STEP    64 /* of a step of work */
-#define TOLERANCE      1e-9
-#define ROUNDING       2e-10 /* of a weight, which many roundings made; what it is taken for is checked exactly */
-
-__extension__ typedef __int128 wide;
-
-typedef struct entry {
-    uint32_t row;
-    int64_t coefficient;
-} entry;
-
-typedef struct uir_prover_room {
-    double table[MAX_ROWS + 1]
-                [MAX_COLUMNS + 1]; /* the last column is the right side, the last row the sum to be reduced */
-    uir_monomial rows[MAX_ROWS];   /* coefficient unused */
-    uint16_t row_table[ROW_TABLE];
-    uint32_t row_count;
-    uint32_t column_start[MAX_COLUMNS + 1], column_count;
-    entry entries[MAX_ENTRIES];
-    uint32_t basis[MAX_ROWS]; /* column, or UINT32_MAX while the row has its artificial one */
-    uint32_t variables[MAX_VARIABLES], variable_count;
-    uint64_t assumed;          /* a hash of the assumptions that were taken */
-    double scale[MAX_COLUMNS]; /* of the columns in the table */
-    bool full;
-    bool wide, omitted; /* large bounds are taken; some were left out */
-    bool missed;        /* some assumptions were taken for what is inside a quotient alone */
-    uint64_t random;
-    int64_t values[MAX_VARIABLES]; /* of a trial point */
-    uint8_t state[MAX_VARIABLES];
-} prover;
 
 /* ---- rows: monomials ---- */
 static uint32_t hash_monomial(const uir_monomial *m) {
     uint64_t h = m->degree * 0x9e3779b97f4a7c15u + 1;
     for (uint32_t i = 0; i < m->degree; i++) h = (h ^ (m->variables[i] + 1)) * 0xff51afd7ed558ccdu, h ^= h >> 31;
-    return (uint32_t)(h >> 8) & (ROW_TABLE - 1);
+    return (uint32_t)(h >> 8) & (UIR_PROVER_ROW_TABLE - 1);
 }
 
 static bool same_monomial(const uir_monomial *a, const uir_monomial *b) {
@@ -68,12 +31,12 @@ static bool same_monomial(const uir_monomial *a, const uir_monomial *b) {
 }
 
 /* Row of a monomial; UINT32_MAX when absent and not to be added, or when there is no room. */
-static uint32_t find_row(prover *p, const uir_monomial *m, bool add) {
+static uint32_t find_row(uir_prover *p, const uir_monomial *m, bool add) {
     uint32_t slot = hash_monomial(m);
-    for (; p->row_table[slot]; slot = (slot + 1) & (ROW_TABLE - 1))
+    for (; p->row_table[slot]; slot = (slot + 1) & (UIR_PROVER_ROW_TABLE - 1))
         if (same_monomial(&p->rows[p->row_table[slot] - 1], m)) return p->row_table[slot] - 1u;
     if (!add) return UINT32_MAX;
-    if (p->row_count == MAX_ROWS) {
+    if (p->row_count == UIR_PROVER_MAX_ROWS) {
         p->full = true;
         return UINT32_MAX;
     }
@@ -83,20 +46,20 @@ static uint32_t find_row(prover *p, const uir_monomial *m, bool add) {
 }
 
 /* Adds to the column being built; equal rows are merged. */
-static bool put_entry(prover *p, uint32_t row, int64_t coefficient) {
+static bool put_entry(uir_prover *p, uint32_t row, int64_t coefficient) {
     uint32_t begin = p->column_start[p->column_count], end = p->column_start[p->column_count + 1];
     if (row == UINT32_MAX) return false;
     for (uint32_t i = begin; i < end; i++)
         if (p->entries[i].row == row)
             return !__builtin_add_overflow(p->entries[i].coefficient, coefficient, &p->entries[i].coefficient);
-    if (end == MAX_ENTRIES) return false;
-    p->entries[end] = (entry){row, coefficient};
+    if (end == UIR_PROVER_MAX_ENTRIES) return false;
+    p->entries[end] = (uir_prover_entry){row, coefficient};
     p->column_start[p->column_count + 1] = end + 1;
     return true;
 }
 
-static bool begin_column(prover *p) {
-    if (p->column_count == MAX_COLUMNS) {
+static bool begin_column(uir_prover *p) {
+    if (p->column_count == UIR_PROVER_MAX_COLUMNS) {
         p->full = true;
         return false;
     }
@@ -104,7 +67,7 @@ static bool begin_column(prover *p) {
     return true;
 }
 
-static void end_column(prover *p, bool good) {
+static void end_column(uir_prover *p, bool good) {
     if (good)
         p->column_count++;
     else
@@ -114,7 +77,7 @@ static void end_column(prover *p, bool good) {
 /* Large numbers make bad conditioning and are seldom needed: facts with them are left out at first. */
 #define NARROW_BOUND 4096
 
-static void add_term_column(const uir_terms *t, prover *p, uir_term term) {
+static void add_term_column(const uir_terms *t, uir_prover *p, uir_term term) {
     const uir_term_node *node = &t->nodes.data[term];
     if (!p->wide && p->column_count > 0) { /* not the goal */
         for (uint32_t i = 0; i < node->count; i++) {
@@ -132,7 +95,7 @@ static void add_term_column(const uir_terms *t, prover *p, uir_term term) {
 }
 
 /* sign * (variable - limit) >= 0 */
-static void add_bound_column(prover *p, uint32_t variable, int64_t limit, int64_t sign) {
+static void add_bound_column(uir_prover *p, uint32_t variable, int64_t limit, int64_t sign) {
     if (p->column_count >= MAX_BASE || limit == INT64_MIN || limit == INT64_MAX || !begin_column(p)) return;
     uir_monomial m = {.degree = 1, .variables = {variable}}, one = {.degree = 0};
     bool good = put_entry(p, find_row(p, &m, true), sign) &&
@@ -141,27 +104,27 @@ static void add_bound_column(prover *p, uint32_t variable, int64_t limit, int64_
 }
 
 /* ---- which facts matter ---- */
-static bool include_variable(prover *p, uint32_t variable) {
+static bool include_variable(uir_prover *p, uint32_t variable) {
     for (uint32_t i = 0; i < p->variable_count; i++)
         if (p->variables[i] == variable) return false;
-    if (p->variable_count == MAX_VARIABLES) return false;
+    if (p->variable_count == UIR_PROVER_MAX_VARIABLES) return false;
     p->variables[p->variable_count++] = variable;
     return true;
 }
 
-static bool is_included(const prover *p, uint32_t variable) {
+static bool is_included(const uir_prover *p, uint32_t variable) {
     for (uint32_t i = 0; i < p->variable_count; i++)
         if (p->variables[i] == variable) return true;
     return false;
 }
 
-static void include_term(const uir_terms *t, prover *p, uir_term term) {
+static void include_term(const uir_terms *t, uir_prover *p, uir_term term) {
     const uir_term_node *node = &t->nodes.data[term];
     for (uint32_t i = 0; i < node->count; i++)
         for (uint32_t k = 0; k < node->monomials[i].degree; k++) include_variable(p, node->monomials[i].variables[k]);
 }
 
-static bool touches(const uir_terms *t, const prover *p, uir_term term) {
+static bool touches(const uir_terms *t, const uir_prover *p, uir_term term) {
     const uir_term_node *node = &t->nodes.data[term];
     for (uint32_t i = 0; i < node->count; i++)
         for (uint32_t k = 0; k < node->monomials[i].degree; k++)
@@ -170,13 +133,13 @@ static bool touches(const uir_terms *t, const prover *p, uir_term term) {
 }
 
 /* Is a variable that is included inside a quotient, a min or a max of the term? */
-static bool touches_deep(const uir_terms *t, const prover *p, uir_term term) {
+static bool touches_deep(const uir_terms *t, const uir_prover *p, uir_term term) {
     for (uint32_t i = 0; i < p->variable_count; i++)
         if (uir_term_mentions(t, term, p->variables[i])) return true;
     return false;
 }
 
-static void collect(uir_terms *t, prover *p, uir_term negated, bool wide, bool deep) {
+static void collect(uir_terms *t, uir_prover *p, uir_term negated, bool wide, bool deep) {
     bool taken[MAX_ASSUMED] = {false};
     p->row_count = p->column_count = p->variable_count = 0;
     p->column_start[0] = 0;
@@ -235,7 +198,7 @@ static bool extend(const uir_monomial *m, uint32_t variable, uir_monomial *out) 
 }
 
 /* Does some monomial of the column, times the variable, occur already, and not only as the variable itself? */
-static bool product_meets(prover *p, uint32_t column, uint32_t variable) {
+static bool product_meets(uir_prover *p, uint32_t column, uint32_t variable) {
     for (uint32_t i = p->column_start[column]; i < p->column_start[column + 1]; i++) {
         uir_monomial product;
         const uir_monomial *m = &p->rows[p->entries[i].row];
@@ -246,7 +209,7 @@ static bool product_meets(prover *p, uint32_t column, uint32_t variable) {
 }
 
 /* column * sign * (variable - limit) */
-static void add_product(prover *p, uint32_t column, uint32_t variable, int64_t limit, int64_t sign) {
+static void add_product(uir_prover *p, uint32_t column, uint32_t variable, int64_t limit, int64_t sign) {
     if (limit == INT64_MIN || limit == INT64_MAX || !begin_column(p)) return;
     bool good = true;
     for (uint32_t i = p->column_start[column]; i < p->column_start[column + 1] && good; i++) {
@@ -286,7 +249,7 @@ static bool multiply_row(const uir_monomial *m, const uir_monomial *factor, uir_
     return true;
 }
 
-static void add_wide_products(const uir_terms *t, prover *p, uint32_t to) {
+static void add_wide_products(const uir_terms *t, uir_prover *p, uint32_t to) {
     uir_monomial factors[MAX_FACTORS], product;
     uint32_t count = 0, rows = p->row_count;
     for (uint32_t r = 0; r < rows; r++)
@@ -311,8 +274,8 @@ static void add_wide_products(const uir_terms *t, prover *p, uint32_t to) {
 }
 
 /* `upper`: with (max - variable) in place of (variable - min). */
-static void add_products(const uir_terms *t, prover *p, uint32_t to, bool upper) {
-    bool nonlinear[MAX_VARIABLES] = {false};
+static void add_products(const uir_terms *t, uir_prover *p, uint32_t to, bool upper) {
+    bool nonlinear[UIR_PROVER_MAX_VARIABLES] = {false};
     for (uint32_t r = 0; r < p->row_count; r++) {
         if (p->rows[r].degree < 2) continue;
         for (uint32_t k = 0; k < p->rows[r].degree; k++)
@@ -330,307 +293,21 @@ static void add_products(const uir_terms *t, prover *p, uint32_t to, bool upper)
     }
 }
 
-/* ---- the combination ---- */
-/* to += factor * from, of two rows: where most of a verification's time goes. */
-static void add_row(double *restrict to, const double *restrict from, double factor, uint32_t count) {
-    for (uint32_t c = 0; c < count; c++) to[c] += factor * from[c];
-}
-
-static void pivot(uir_terms *t, prover *p, uint32_t row, uint32_t column) {
-    uint32_t width = p->column_count;
-    double *line = p->table[row], scale = 1 / line[column];
-    for (uint32_t c = 0; c <= width; c++) line[c] *= scale;
-    line[column] = 1;
-    for (uint32_t r = 0; r <= p->row_count; r++) {
-        double *other = p->table[r], factor = other[column];
-        if (r == row || factor == 0) continue;
-        add_row(other, line, -factor, width + 1);
-        other[column] = 0;
-    }
-    p->basis[row] = column;
-    t->effort += (uint64_t)p->row_count * width;
-}
-
-/* Scales rows and columns so that their entries come near 1. A row's scale changes nothing, a column's is undone later.
- */
-static void balance(prover *p) {
-    uint32_t width = p->column_count;
-    for (uint32_t c = 0; c < width; c++) p->scale[c] = 1;
-    for (int round = 0; round < 4; round++) {
-        bool rows = round % 2 == 0;
-        for (uint32_t i = 0; i < (rows ? p->row_count : width); i++) {
-            double least = 0, most = 0;
-            for (uint32_t k = 0; k < (rows ? width : p->row_count); k++) {
-                double x = fabs(rows ? p->table[i][k] : p->table[k][i]);
-                if (x == 0) continue;
-                most = x > most ? x : most;
-                least = least == 0 || x < least ? x : least;
-            }
-            if (most == 0) continue;
-            double scale = 1 / sqrt(least * most);
-            if (scale > 0.5 && scale < 2) continue;
-            for (uint32_t k = 0; k < (rows ? width : p->row_count); k++) {
-                if (rows)
-                    p->table[i][k] *= scale;
-                else
-                    p->table[k][i] *= scale;
-            }
-            if (!rows) p->scale[i] *= scale;
-        }
-    }
-}
-
-static void fill_table(prover *p) {
-    uint32_t width = p->column_count;
-    for (uint32_t r = 0; r <= p->row_count; r++) memset(p->table[r], 0, (width + 1) * sizeof(double));
-    for (uint32_t c = 0; c < width; c++)
-        for (uint32_t i = p->column_start[c]; i < p->column_start[c + 1]; i++)
-            p->table[p->entries[i].row][c] =
-                (double)(p->entries[i].row == 0 ? -p->entries[i].coefficient : p->entries[i].coefficient);
-    p->table[0][width] = 1;
-    balance(p);
-    /* What remains to be brought to 0: the constant row alone has a right side. */
-    for (uint32_t r = 0; r < p->row_count; r++) p->basis[r] = UINT32_MAX;
-}
-
-/* Rows with right side 0 take any column as basis; of the columns that improve, the first (Bland) or the best. */
-static bool solve(uir_terms *t, prover *p) {
-    uint32_t width = p->column_count, rows = p->row_count;
-    fill_table(p);
-    double small = TOLERANCE * p->table[0][width];
-    for (uint32_t step = 0; step < MAX_PIVOTS; step++) {
-        /* The sum of rows that still have an artificial basis says how a column reduces infeasibility. */
-        double *sum = p->table[rows];
-        memset(sum, 0, (width + 1) * sizeof(double));
-        for (uint32_t r = 0; r < rows; r++) {
-            if (p->basis[r] != UINT32_MAX) continue;
-            add_row(sum, p->table[r], 1, width + 1);
-        }
-        t->effort += (uint64_t)rows * width / 2;
-        if (sum[width] < small) return true;
-        uint32_t column = UINT32_MAX;
-        for (uint32_t c = 0; c < width; c++)
-            if (sum[c] > 1e-7 && (column == UINT32_MAX || (step < 60 && sum[c] > sum[column]))) column = c;
-        if (column == UINT32_MAX) return false;
-        uint32_t row = UINT32_MAX;
-        double best = 0;
-        for (uint32_t r = 0; r < rows; r++) {
-            double a = p->table[r][column], b = p->table[r][width];
-            bool free_row = p->basis[r] == UINT32_MAX && fabs(b) < small && fabs(a) > 1e-7;
-            if (!free_row && a <= 1e-7) continue;
-            double ratio = free_row ? -1 : b / a;
-            if (row == UINT32_MAX || ratio < best - 1e-12 ||
-                (ratio < best + 1e-12 && p->basis[r] != UINT32_MAX && p->basis[row] != UINT32_MAX &&
-                 p->basis[r] < p->basis[row])) {
-                row = r;
-                best = ratio;
-            }
-        }
-        if (row == UINT32_MAX) return false;
-        pivot(t, p, row, column);
-    }
-    return false;
-}
-
-/* Is the combination, times a whole number, one of whole numbers that gives a negative constant and nothing else? */
-static bool certify_scaled(const prover *p, const double *weights, double scale) {
-    wide totals[MAX_ROWS] = {0};
-    for (uint32_t r = 0; r < p->row_count; r++) {
-        if (p->basis[r] == UINT32_MAX || weights[r] == 0) continue;
-        double scaled = weights[r] * scale, whole = nearbyint(scaled);
-        if (fabs(scaled - whole) > 1e-5 + ROUNDING * scaled || whole < 0 || whole > 1e12) return false;
-        for (uint32_t i = p->column_start[p->basis[r]]; i < p->column_start[p->basis[r] + 1]; i++)
-            totals[p->entries[i].row] += (wide)p->entries[i].coefficient * (int64_t)whole;
-    }
-    for (uint32_t r = 1; r < p->row_count; r++)
-        if (totals[r] != 0) return false;
-    return totals[0] < 0;
-}
-
-/* The least whole number that makes x nearly whole: the denominator of the first convergent of x's continued fraction
- * that is near enough. 0 when there is none that is small. */
-static int64_t find_denominator(double x) {
-    int64_t before = 0, denominator = 1;
-    double rest = x;
-    while (denominator <= MAX_SCALE) {
-        double off = x * (double)denominator;
-        if (fabs(off - nearbyint(off)) < 1e-6 + ROUNDING * off) return denominator;
-        double fraction = rest - floor(rest);
-        if (fraction < 1e-9) return 0;
-        rest = 1 / fraction;
-        if (rest > (double)MAX_SCALE) return 0;
-        int64_t next = (int64_t)floor(rest) * denominator + before;
-        before = denominator;
-        denominator = next;
-    }
-    return 0;
-}
-
-/* The number by which all weights, which are multiples of `unit` but for a denominator, become whole; 0: none found. */
-static double find_scale(const prover *p, const double *weights, double unit) {
-    int64_t scale = 1;
-    for (uint32_t r = 0; r < p->row_count; r++) {
-        if (weights[r] == 0) continue;
-        int64_t denominator = find_denominator(weights[r] / unit * (double)scale);
-        if (denominator == 0 || denominator > MAX_SCALE / scale) return 0;
-        scale *= denominator;
-    }
-    return (double)scale / unit;
-}
-
-static bool certify(prover *p) {
-    double weights[MAX_ROWS], least = 0;
-    double most = 0;
-    for (uint32_t r = 0; r < p->row_count; r++)
-        if (p->basis[r] != UINT32_MAX && p->table[r][p->column_count] > most) most = p->table[r][p->column_count];
-    for (uint32_t r = 0; r < p->row_count; r++) {
-        bool used = p->basis[r] != UINT32_MAX && p->table[r][p->column_count] > 1e-8 * most;
-        weights[r] = used ? p->table[r][p->column_count] * p->scale[p->basis[r]] : 0;
-        if (weights[r] > 0 && (least == 0 || weights[r] < least)) least = weights[r];
-    }
-    if (least == 0) return false;
-    double by_least = find_scale(p, weights, least), by_one = find_scale(p, weights, 1);
-    return (by_least > 0 && certify_scaled(p, weights, by_least)) || (by_one > 0 && certify_scaled(p, weights, by_one));
-}
-
-/* ---- counterexamples ----
- * Most of what cannot be proved is plainly false somewhere. Points that satisfy every fact taken so far are looked for
- * at small and random sizes; one that satisfies the negated goal too ends the search for a proof before it begins. */
-#define TRIAL_POINTS 48
-
-static uint32_t next_random(prover *p) {
-    p->random = p->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(p->random >> 33);
-}
-
-static bool value_of_variable(const uir_terms *t, prover *p, uint32_t variable, int64_t *out);
-
-/* False when the value is not known or does not fit. `without` is left out of the sum. */
-static bool value_of_term(const uir_terms *t, prover *p, uir_term term, uint32_t without, int64_t *out) {
-    const uir_term_node *node = &t->nodes.data[term];
-    *out = 0;
-    for (uint32_t i = 0; i < node->count; i++) {
-        const uir_monomial *m = &node->monomials[i];
-        int64_t product = m->coefficient, value;
-        if (m->degree == 1 && m->variables[0] == without) continue;
-        for (uint32_t k = 0; k < m->degree; k++)
-            if (!value_of_variable(t, p, m->variables[k], &value) || __builtin_mul_overflow(product, value, &product))
-                return false;
-        if (__builtin_add_overflow(*out, product, out)) return false;
-    }
-    return true;
-}
-
-/* The coefficient of a variable that stands alone in a term, 0 if it does not. */
-static int64_t lone_coefficient(const uir_terms *t, uir_term term, uint32_t variable) {
-    const uir_term_node *node = &t->nodes.data[term];
-    int64_t found = 0;
-    for (uint32_t i = 0; i < node->count; i++) {
-        const uir_monomial *m = &node->monomials[i];
-        for (uint32_t k = 0; k < m->degree; k++) {
-            if (m->variables[k] != variable) continue;
-            if (m->degree > 1) return 0;
-            found = m->coefficient;
-        }
-    }
-    return found;
-}
-
-static bool choose_value(const uir_terms *t, prover *p, uint32_t variable, int64_t *out) {
-    static const int16_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 24, 31, 32, 33, 64, 100, 257, 1000};
-    const uir_variable *v = &t->variables.data[variable];
-    int64_t low = v->min, high = v->max, rest;
-    for (uint32_t i = 0; i < v->axiom_count; i++) {
-        int64_t c = lone_coefficient(t, v->axioms[i], variable);
-        if ((c != 1 && c != -1) || !value_of_term(t, p, v->axioms[i], variable, &rest)) continue;
-        if (c == -1 && rest < high) high = rest;
-        if (c == 1 && -rest > low) low = -rest;
-    }
-    if (low == INT64_MIN) low = high < 0 ? high : 0;
-    if (low > high) return false;
-    uint32_t kind = next_random(p) % 8;
-    int64_t wide = kind < 6 ? sizes[next_random(p) % (sizeof sizes / sizeof *sizes)] : 0;
-    if (kind == 7) {
-        *out = high == INT64_MAX ? low + 1000 : high;
-    } else {
-        int64_t span = high - low < 0 ? INT64_MAX : high - low;
-        *out = low + (wide <= span ? wide : (int64_t)(next_random(p) % (uint64_t)(span + 1)));
-        if (kind < 2 && v->kind == UIR_VARIABLE_SYMBOL && wide >= low && wide <= high) *out = wide;
-    }
-    return true;
-}
-
-static bool value_of_variable(const uir_terms *t, prover *p, uint32_t variable, int64_t *out) {
-    enum { UNSET, BUSY, SET };
-    uint32_t at = 0;
-    while (at < p->variable_count && p->variables[at] != variable) at++;
-    if (at == p->variable_count || p->state[at] == BUSY) return false;
-    if (p->state[at] == UNSET) {
-        const uir_variable *v = &t->variables.data[variable];
-        int64_t a, b, value;
-        p->state[at] = BUSY;
-        bool good;
-        if (v->kind < UIR_VARIABLE_FLOORDIV) {
-            good = choose_value(t, p, variable, &value);
-        } else {
-            good = value_of_term(t, p, v->a, UIR_VARIABLE_NONE, &a) &&
-                   value_of_term(t, p, v->b, UIR_VARIABLE_NONE, &b) && (v->kind != UIR_VARIABLE_FLOORDIV || b > 0);
-            if (good)
-                value = v->kind == UIR_VARIABLE_FLOORDIV           ? a / b - (a % b < 0)
-                        : (v->kind == UIR_VARIABLE_MIN) == (a < b) ? a
-                                                                   : b;
-        }
-        if (!good) {
-            p->state[at] = UNSET;
-            return false;
-        }
-        p->values[at] = value;
-        p->state[at] = SET;
-    }
-    *out = p->values[at];
-    return true;
-}
-
-/* Does a trial point satisfy every column of the base, the negated goal among them? */
-static bool has_counterexample(uir_terms *t, prover *p) {
-    int64_t rows[MAX_ROWS];
-    for (uint32_t point = 0; point < TRIAL_POINTS; point++) {
-        bool good = true;
-        memset(p->state, 0, p->variable_count);
-        for (uint32_t r = 0; r < p->row_count && good; r++) {
-            rows[r] = 1;
-            for (uint32_t k = 0; k < p->rows[r].degree && good; k++) {
-                int64_t value;
-                good = value_of_variable(t, p, p->rows[r].variables[k], &value) &&
-                       !__builtin_mul_overflow(rows[r], value, &rows[r]);
-            }
-        }
-        for (uint32_t c = 0; c < p->column_count && good; c++) {
-            int64_t sum = 0, product;
-            for (uint32_t i = p->column_start[c]; i < p->column_start[c + 1] && good; i++)
-                good = !__builtin_mul_overflow(p->entries[i].coefficient, rows[p->entries[i].row], &product) &&
-                       !__builtin_add_overflow(sum, product, &sum);
-            good = good && sum >= 0;
-        }
-        t->effort += p->row_count + p->column_count;
-        if (good) return true;
-    }
-    return false;
-}
-
 static bool refute(uir_terms *t) {
-    prover *p = t->room;
+    uir_prover *p = t->room;
     uint32_t base = p->column_count, before;
-    if (solve(t, p) && certify(p)) return true;
+    if (uir_prover_solve(t, p) && uir_prover_certify(p)) return true;
     add_wide_products(t, p, base);
     add_products(t, p, base, false);
     if (p->column_count == base) return false;
-    if (solve(t, p) && certify(p)) return true;
+    if (uir_prover_solve(t, p) && uir_prover_certify(p)) return true;
     /* Further rounds: with the greatest values, then products of products. */
-    for (int round = 0; round < 2 && p->column_count < MAX_COLUMNS / 2 && p->row_count < MAX_ROWS * 2 / 3; round++) {
+    for (int round = 0;
+         round < 2 && p->column_count < UIR_PROVER_MAX_COLUMNS / 2 && p->row_count < UIR_PROVER_MAX_ROWS * 2 / 3;
+         round++) {
         before = p->column_count;
         add_products(t, p, round ? before : base, round == 0);
-        if (p->column_count > before && solve(t, p) && certify(p)) return true;
+        if (p->column_count > before && uir_prover_solve(t, p) && uir_prover_certify(p)) return true;
     }
     return false;
 }
@@ -644,7 +321,7 @@ static bool already_split(const uir_terms *t, uir_term one, uir_term other) {
 
 /* The first min or max, not decided yet, among the variables that the goal reached; gives what either case assumes. */
 static bool find_split(uir_terms *t, uir_term *out_one, uir_term *out_other) {
-    uint32_t variables[MAX_VARIABLES], count = t->room->variable_count;
+    uint32_t variables[UIR_PROVER_MAX_VARIABLES], count = t->room->variable_count;
     memcpy(variables, t->room->variables, count * sizeof *variables);
     for (uint32_t i = 0; i < count; i++) {
         uir_variable v = t->variables.data[variables[i]];
@@ -682,7 +359,7 @@ static bool refute_by_cases(uir_terms *t, uir_term negated, uint32_t splits) {
     if (memo->key == key && memo->goal == negated) return memo->proved;
     uir_term one, other;
     bool proved = false;
-    if (!has_counterexample(t, t->room)) {
+    if (!uir_prover_has_counterexample(t, t->room)) {
         /* Few facts at first: of more a combination is harder to find. */
         bool missed = t->room->missed;
         for (int deep = 0; deep <= missed && !proved; deep++) {

@@ -1,49 +1,8 @@
 /* The generator: a table of makers, each of which adds one op on operands from the pool or gives up. */
-#include "tests/ir/graph/random_graph.h"
+#include "tests/ir/graph/random_graph_pool.h"
 
-static int64_t pick(generator *g, int64_t low, int64_t high) {
-    return random_between(&g->random, low, high);
-}
-static bool chance(generator *g, int percent) {
-    return pick(g, 1, 100) <= percent;
-}
-
-static uir_module *module_of(generator *g) {
-    return g->f->module;
-}
-static const uir_type *type_of(generator *g, uir_value_id v) {
-    return uir_value_type(module_of(g), v);
-}
 static uir_dim constant(generator *g, int64_t value) {
     return uir_dim_const(module_of(g)->dims, value);
-}
-
-static void add(generator *g, uir_value_id value) {
-    if (g->f->builder.status != UIR_STATUS_OK || !value.id) return;
-    const uir_type *type = type_of(g, value);
-    if (type->kind != UIR_VALUE_TENSOR || !type->rank_known) return;
-    uint32_t bits = uir_dtype_bits(type->dtype);
-    if (uir_dtype_is_float(type->dtype) && bits < 32) g->has_half = true;
-    if (g->pool_count < MAX_POOL) g->pool[g->pool_count++] = value;
-}
-
-static uir_value_id any(generator *g) {
-    /* Newer values more often, so that graphs are deep. */
-    uint32_t back = (uint32_t)pick(g, 0, pick(g, 0, g->pool_count - 1));
-    return g->pool[g->pool_count - 1 - back];
-}
-
-static bool has_class(generator *g, uir_value_id v, uint32_t classes) {
-    return classes >> uir_dtype_get_class(type_of(g, v)->dtype) & 1;
-}
-
-/* A value of one of the classes; none when a few tries find none. */
-static uir_value_id any_of(generator *g, uint32_t classes) {
-    for (int i = 0; i < 12; i++) {
-        uir_value_id v = any(g);
-        if (has_class(g, v, classes)) return v;
-    }
-    return (uir_value_id){0};
 }
 
 static bool equal(generator *g, uir_dim a, uir_dim b) {
@@ -94,36 +53,6 @@ static uint32_t random_dims(generator *g, uir_dim *dims) {
 }
 
 /* ---- tensors ---- */
-
-static double random_real(random_state *r) {
-    static const double special[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 1e-40, 3e38, 0.5, 65504, -2.5};
-    if (random_between(r, 0, 9) == 0) return special[random_between(r, 0, 11)];
-    return (double)random_between(r, -4000, 4000) / 512;
-}
-
-uir_tensor *random_tensor(random_state *r, const uir_allocator *allocator, uir_dtype dtype, uint32_t rank,
-                          const int64_t *shape) {
-    uir_tensor *tensor;
-    assert_int_equal(uir_tensor_create(allocator, dtype, rank, shape, &tensor), UIR_STATUS_OK);
-    uir_dtype_class class = uir_dtype_get_class(dtype);
-    for (uint64_t i = 0; i < tensor->element_count; i++) {
-        if (class == UIR_DTYPE_CLASS_FLOAT) {
-            uir_dtype_store_double(dtype, tensor->data, i, random_real(r), UIR_ROUND_NEAREST_EVEN);
-        } else if (class == UIR_DTYPE_CLASS_STRING) {
-            static const char *const words[] = {"", "a", "b", "10", "-3", "z\"\n"};
-            const char *word = words[random_between(r, 0, 5)];
-            assert_int_equal(uir_tensor_set_string(tensor, i, word, strlen(word)), UIR_STATUS_OK);
-        } else if (class == UIR_DTYPE_CLASS_COMPLEX) {
-            float parts[2] = {(float)random_real(r), (float)random_real(r)};
-            memcpy((uint8_t *)tensor->data + i * sizeof parts, parts, sizeof parts);
-        } else {
-            int64_t value = random_between(r, 0, 5) ? random_between(r, -9, 9) : (int64_t)random_next(r);
-            if (class == UIR_DTYPE_CLASS_BOOL) value &= 1;
-            uir_dtype_store_integer(dtype, tensor->data, i, value, false, UIR_ROUND_NEAREST_EVEN);
-        }
-    }
-    return tensor;
-}
 
 static void make_constant(generator *g) {
     int64_t shape[3];
@@ -583,114 +512,7 @@ static void make_bound(generator *g) {
     if (dims && count) add(g, uir_build_iota(b, UIR_DTYPE_F32, dims, count, 0));
 }
 
-/* ---- control flow ---- */
-
-static void make_one(generator *g);
-
-/* A boolean scalar out of any number. */
-static uir_value_id make_condition(generator *g) {
-    uir_value_id a = any_of(g, UIR_DTYPES_BOOL);
-    uir_builder *b = &g->f->builder;
-    if (!a.id) {
-        a = any_of(g, UIR_DTYPES_NUMBER);
-        if (!a.id) return a;
-        a = uir_build_cast(b, a, UIR_DTYPE_BOOL);
-    }
-    int64_t axes[UIR_MAX_RANK];
-    uint32_t rank = g->f->builder.status == UIR_STATUS_OK ? type_of(g, a)->rank : 0;
-    for (uint32_t d = 0; d < rank; d++) axes[d] = d;
-    return uir_build_reduce(b, UIR_OP_REDUCE_MAX, a, axes, rank, false);
-}
-
-static uir_builder enter_body(generator *g, uir_graph_id *out_graph) {
-    uir_builder outer = g->f->builder;
-    assert_int_equal(uir_module_add_graph(module_of(g), outer.graph, "body", out_graph), UIR_STATUS_OK);
-    uir_builder_init(&g->f->builder, module_of(g), *out_graph);
-    g->depth++;
-    return outer;
-}
-
-static void leave_body(generator *g, uir_builder outer, uint32_t pool_count) {
-    uir_status status = g->f->builder.status;
-    g->f->builder = outer;
-    g->f->builder.status = status;
-    g->pool_count = pool_count;
-    g->depth--;
-}
-
-static void give_out(generator *g, uir_graph_id graph, uir_value_id value) {
-    if (g->f->builder.status == UIR_STATUS_OK)
-        assert_int_equal(uir_graph_add_output(module_of(g), graph, value), UIR_STATUS_OK);
-}
-
-static void make_if(generator *g) {
-    if (g->depth >= 2) return;
-    uir_value_id condition = make_condition(g), result;
-    if (!condition.id) return;
-    uint32_t mark = g->pool_count;
-    uir_graph_id bodies[2];
-    uir_dtype dtype = UIR_DTYPE_NONE;
-    for (int i = 0; i < 2; i++) {
-        uir_builder outer = enter_body(g, &bodies[i]);
-        for (int64_t n = pick(g, 0, 4); n > 0 && g->f->builder.status == UIR_STATUS_OK; n--) make_one(g);
-        uir_value_id value = any(g);
-        if (dtype && type_of(g, value)->dtype != dtype) { /* both must give one element type */
-            int64_t none = 0;
-            value =
-                uir_build_constant(&g->f->builder, random_tensor(&g->random, module_of(g)->allocator, dtype, 0, &none));
-        }
-        if (value.id) dtype = type_of(g, value)->dtype;
-        give_out(g, bodies[i], value);
-        leave_body(g, outer, mark);
-        if (g->f->builder.status != UIR_STATUS_OK) return;
-    }
-    uir_builder *b = &g->f->builder;
-    uir_attribute attributes[] = {uir_attribute_graph(b, "then", bodies[0]), uir_attribute_graph(b, "else", bodies[1])};
-    uir_build_node(b, UIR_OP_IF, &condition, 1, attributes, 2, &result, 1);
-    add(g, result);
-}
-
-static uir_value_id body_input(generator *g, uir_graph_id graph, uir_type type) {
-    uir_value_id value;
-    assert_int_equal(uir_module_add_value(module_of(g), "", type, &value), UIR_STATUS_OK);
-    assert_int_equal(uir_graph_add_input(module_of(g), graph, value), UIR_STATUS_OK);
-    return value;
-}
-
-/* A loop that carries one value of fixed shape and collects another. */
-static void make_loop(generator *g) {
-    if (g->depth >= 2) return;
-    uir_value_id start = any_of(g, UIR_DTYPES_NUMBER), results[2];
-    if (!start.id) return;
-    uir_builder *b = &g->f->builder;
-    int64_t trips = pick(g, 0, 3);
-    uir_value_id inputs[3] = {uir_build_integer_scalar(b, UIR_DTYPE_I64, trips), {0}, start};
-    if (chance(g, 30)) inputs[1] = make_condition(g);
-    uint32_t mark = g->pool_count;
-    uir_graph_id body;
-    uir_builder outer = enter_body(g, &body);
-    uir_type scalar = {UIR_VALUE_TENSOR, UIR_DTYPE_I64, true, 0, NULL};
-    uir_value_id step = body_input(g, body, scalar);
-    scalar.dtype = UIR_DTYPE_BOOL;
-    uir_value_id condition = body_input(g, body, scalar);
-    uir_value_id carried = body_input(g, body, *type_of(g, start));
-    add(g, step);
-    add(g, carried);
-    for (int64_t n = pick(g, 0, 3); n > 0 && b->status == UIR_STATUS_OK; n--) make_one(g);
-    uir_value_id next = uir_build_binary(b, UIR_OP_ADD, carried, uir_build_cast(b, step, type_of(g, start)->dtype));
-    uir_value_id row = any(g);
-    give_out(g, body,
-             chance(g, 70) ? condition
-                           : uir_build_binary(b, UIR_OP_LT, step, uir_build_integer_scalar(b, UIR_DTYPE_I64, 1)));
-    give_out(g, body, next);
-    give_out(g, body, row);
-    leave_body(g, outer, mark);
-    if (b->status != UIR_STATUS_OK) return;
-    uir_attribute attribute = uir_attribute_graph(b, "body", body);
-    uir_build_node(b, UIR_OP_LOOP, inputs, 3, &attribute, 1, results, 2);
-    add(g, results[0]);
-    add(g, results[1]);
-}
+/* ---- sequences ---- */
 
 static void make_sequence(generator *g) {
     uir_value_id a = any(g), list, again, length, result;
@@ -727,7 +549,7 @@ static const maker makers[] = {
     {make_sequence, 2, false, 0},
 };
 
-static void make_one(generator *g) {
+void make_one(generator *g) {
     int total = 0, count = (int)(sizeof makers / sizeof *makers);
     for (int i = 0; i < count; i++) total += makers[i].weight + (g->short_axes ? makers[i].along : 0);
     int64_t draw = pick(g, 0, total - 1);
@@ -764,30 +586,4 @@ void generate_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes) {
 
 void generate_short_module(generator *g, fixture *f, uint64_t seed, uint32_t nodes) {
     generate(g, f, seed, nodes, true);
-}
-
-void choose_sizes(uint64_t seed, uint32_t index, int64_t *out_sizes) {
-    static const int64_t extents[] = {1, 0, 2, 3, 5, 4};
-    random_state r = {seed + 77 + index};
-    for (int i = 0; i < 8; i++) random_next(&r);
-    for (int i = 0; i < SIZE_COUNT; i++) out_sizes[i] = extents[index < 2 ? index : (uint32_t)random_between(&r, 0, 5)];
-    if (random_between(&r, 0, 1))
-        out_sizes[SIZE_COUNT - 1] = 1;
-    else
-        out_sizes[SIZE_COUNT - 1] = out_sizes[0];
-}
-
-void random_inputs(const fixture *f, const generator *g, uint64_t seed, const int64_t *sizes, uir_datum **out_inputs) {
-    random_state r = {seed * 31 + 5};
-    for (int i = 0; i < 8; i++) random_next(&r);
-    (void)g;
-    const uir_graph_info *graph = uir_graph_get(f->module, f->module->main);
-    for (uint32_t i = 0; i < graph->inputs.count; i++) {
-        const uir_type *type = uir_value_type(f->module, graph->inputs.data[i]);
-        int64_t shape[UIR_MAX_RANK] = {0};
-        for (uint32_t d = 0; d < type->rank; d++)
-            assert_int_equal(uir_dim_evaluate(f->module->dims, type->dims[d], sizes, NULL, SIZE_COUNT, &shape[d]),
-                             UIR_DIM_EVALUATED);
-        out_inputs[i] = make_datum(&f->allocator, random_tensor(&r, &f->allocator, type->dtype, type->rank, shape));
-    }
 }

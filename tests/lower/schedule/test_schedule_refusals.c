@@ -113,28 +113,6 @@ static const refusal refusals[] = {
      " ScheduleBlock(T) { v = axis.bind(i) : M T[0] = A[v] }"
      " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[0] } }",
      "mark i of T as parallel", NULL},
-    {"inline after shrink: shared elements",
-     "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor U : i64 [M] temp sram tensor Y : i64 [M] out 0"
-     " serial for (h, 0, M) { ScheduleBlock(U) { v = axis.bind(h) : M U[v] = A[v] } }"
-     " serial for (i, 0, M) {"
-     " ScheduleBlock(T) { v = axis.bind(i) : M T[v] = U[v] }"
-     " ScheduleBlock(Y) { v = axis.bind(i) : M Y[v] = T[v] } }",
-     "shrink T\nreverse inline T", "whole iteration space"},
-    {"inline: written before or in the iteration of the read",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp sram tensor U : i64 [M] temp sram"
-     " tensor Y : i64 [M] out 0"
-     " serial for (h, 0, M) { ScheduleBlock(T) { v = axis.bind(h) : M T[v] = B[v] } }"
-     " serial for (i, 0, M) {"
-     " ScheduleBlock(U) { v = axis.bind(i) : M U[v] = T[floordiv(v, 2)] }"
-     " ScheduleBlock(V) { v = axis.bind(i) : M T[v] = A[v] } }"
-     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = U[v] } }",
-     "inline U", "T is not proved to be complete in V"},
-    {"inline: a fill at a variable that may be skipped",
-     "tensor A : i64 [N] in 0 tensor G : i64 [M] in 1 tensor T : i64 [N] temp sram tensor Y : i64 [M] out 0"
-     " serial for (i, 0, N) { ScheduleBlock(T) { v = axis.bind(i) : N T[v] = neg(A[v]) } }"
-     " serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M g = axis.read(G[v]) : N skip Y[v] = T[g] fill 5 "
-     "} }",
-     "inline T", "at an index that is read from data"},
     {"reverse compute at: after what it overwrites in its iteration or a later one",
      "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " tensor Z : i64 [M] out 1"
@@ -196,216 +174,12 @@ static const refusal refusals[] = {
      " serial for (i, N, N) { ScheduleBlock(U) { v = axis.bind(i) : 2*N T[v] = A[v] } }"
      " serial for (j, 0, N) { ScheduleBlock(Y) { v = axis.bind(j) : N Y[v] = T[v] } }",
      "merge h of T, j of Y", NULL},
-    {"inline: several statements",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
-     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) S[v] = A[v] } } serial for (j, 0, "
-     "M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "inline T", "has several statements"},
-    {"inline: a producer that reads its index, outside",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M g = axis.read(G[v]) : M clamp T[v] = B[g] } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v + 1] fill 0 } }",
-     "inline T", "at an index that is read from data"},
-    {"inline: read as an index",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M g = axis.read(T[v]) : M clamp Y[v] = B[g] } }",
-     "inline T", "reads an index from T"},
-    {"inline: a part of it is computed",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M Y[v] = T[v] } }",
-     "compute T at j of Y\ninline T", "whole iteration space"},
-    {"inline: variables that are no index",
-     "tensor C : i64 [M, N] in 3 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0 serial "
-     "for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, N "
-     "T[v] = C[v, w] } } } serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = "
-     "T[v] } }",
-     "inline T", "do not index T"},
-    {"inline: two writers",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { ScheduleBlock(U) { v = "
-     "axis.bind(h) : M T[v] = B[v] } } serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M Y[v] = T[v] } }",
-     "inline T", "other writers"},
-    {"inline: an index that is overwritten in the iteration of its read or later",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-     "ScheduleBlock(S) { v = axis.bind(h) : M S[v] = G[v] } } serial for (i, 0, M) { "
-     "ScheduleBlock(T) { v = axis.bind(i) : M g = axis.read(S[floordiv(v, 2)]) : M clamp T[v] = "
-     "B[g] } ScheduleBlock(V) { v = axis.bind(i) : M S[v] = A[v] } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "inline T", "S is not proved to be complete in V"},
-    {"inline: its own element before",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = add(T[v - 1] fill 0, A[v]) } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } }",
-     "inline T", "reads what it writes"},
-    {"inline: overwritten before the new place",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-     "ScheduleBlock(S) { v = axis.bind(h) : M S[v] = B[v] } } serial for (i, 0, M) { "
-     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(S[v]) } } serial for (k, 0, M) { "
-     "ScheduleBlock(U) { v = axis.bind(k) : M S[v] = A[v] } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[M - 1 - v]) } }",
-     "inline T", "S is not proved to be complete"},
     {"cache read: what is computed in part",
      "tensor A : i64 [M, 8] in 0 tensor T : i64 [M, 8] temp sram tensor Y : i64 [M, 8] out 0 serial for (i, 0, M) { "
      "serial for (k, 0, 7) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, 8 T[v, w] = A[v, w] } } } serial for (x, "
      "0, M) { serial for (y, 0, 8) { ScheduleBlock(U) { v, w = axis.bind(x, y) : M, 8 Y[v, w] = T[v, w - 1] fill 3 } "
      "} }",
      "cache read of T for U in reg: T_reg", "not every element of T"},
-    {"reverse inline: outside",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M Y[v] = T[v] fill 3 } }",
-     "reverse inline Y", "may read T out of bounds"},
-    {"reverse inline: two elements",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M Y[v] = add(T[v], T[M - 1 - v]) } }",
-     "reverse inline Y", "several elements of T"},
-    {"reverse inline: another reader",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 tensor Z : i64 [M] out 1 serial for (i, 0, M) { "
-     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = T[v] } } serial for (k, 0, M) { "
-     "ScheduleBlock(Z) { v = axis.bind(k) : M Z[v] = T[v] } }",
-     "reverse inline Y", "for it only"},
-    {"reverse inline: more variables",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M, N] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { serial for (k, 0, N) { "
-     "ScheduleBlock(Y) { v, w = axis.bind(j, k) : M, N Y[v, w] = T[v] } } }",
-     "reverse inline Y", "at its iteration variables, one per dim"},
-    {"reverse inline: what may be a part",
-     "tensor A : i64 [64] in 0 tensor T : i64 [64] temp sram tensor Y : i64 [N] out 0 serial for "
-     "(i, 0, 64) { ScheduleBlock(T) { v = axis.bind(i) : 64 T[v] = neg(A[v]) } } serial for (j, "
-     "0, N) { ScheduleBlock(Y) { v = axis.bind(j) : N Y[v] = T[v] } }",
-     "reverse inline Y", "reads only a part of T"},
-    {"reverse inline: two writers",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { ScheduleBlock(Z) { v = "
-     "axis.bind(h) : M Y[v] = B[v] } } serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M Y[v] = T[v] } }",
-     "reverse inline Y", "other writers"},
-    {"reverse inline: its own element before",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { ScheduleBlock(T) { v = "
-     "axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { ScheduleBlock(Y) { v = "
-     "axis.bind(j) : M Y[v] = add(T[v], Y[v - 1] fill 0) } }",
-     "reverse inline Y", "reads what it writes"},
-    {"reverse inline: what is made after the producer",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (i, 0, M) { "
-     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (k, 0, M) { "
-     "ScheduleBlock(S) { v = axis.bind(k) : M S[v] = B[v] } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[v]) } }",
-     "reverse inline Y", "S is not proved to be complete"},
-    {"reverse inline: overwritten in the iteration of the read or later",
-     "tensor A : i64 [M] in 0 tensor B : i64 [M] in 1 tensor G : i64 [M] in 2 tensor T : i64 [M] "
-     "temp sram tensor S : i64 [M] temp sram tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-     "ScheduleBlock(S) { v = axis.bind(h) : M S[v] = B[v] } } serial for (i, 0, M) { "
-     "ScheduleBlock(T) { v = axis.bind(i) : M T[v] = neg(A[v]) } } serial for (j, 0, M) { "
-     "ScheduleBlock(Y) { v = axis.bind(j) : M Y[v] = add(T[v], S[floordiv(v, 2)]) } "
-     "ScheduleBlock(V) { v = axis.bind(j) : M S[v] = A[v] } }",
-     "reverse inline Y", "S is not proved to be complete"},
-    {"rfactor: an index from data",
-     SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
-         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
-         "M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N g = "
-         "axis.read(G[v]) : N clamp update sum (Y[v]) with (C[v, g]) } } }",
-     "rfactor Y at k of Y: P", "reads an index from data"},
-    {"rfactor: a loop of what is summed and what is not",
-     SUM " tensor C : i64 [M, M] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
-         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (k, 0, "
-         "M) { ScheduleBlock(Y) { v, r = axis.bind(k, k) : M, reduce M update sum (Y[v]) with (C[v, "
-         "r]) } }",
-     "rfactor Y at k of Y: P", "is not only a reduction loop"},
-    {"rfactor: another loop that says what is summed and where to",
-     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [2] out 0 serial for (h, 0, 2) { "
-         "ScheduleBlock(Z) { v = axis.bind(h) : 2 init sum (Y[v]) } } serial for (i, 0, M) { serial "
-         "for (k, 0, N) { ScheduleBlock(Y) { v, q, r = axis.bind(mod(i, 2), i, k) : 2, reduce M, "
-         "reduce N update sum (Y[v]) with (C[q, r]) } } }",
-     "rfactor Y at k of Y: P", "i is both a spatial loop and a reduction loop of Y"},
-    {"rfactor: a loop of what is not summed",
-     SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
-         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
-         "M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N update "
-         "sum (Y[v]) with (C[v, r]) } } }",
-     "rfactor Y at i of Y: P", "is not only a reduction loop"},
-    {"rfactor: a state of several variables",
-     SUM " tensor C : i64 [M, N] in 3 tensor G : i64 [M] in 2 tensor Y : i64 [M] out 0 serial for "
-         "(h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, "
-         "M) { serial for (l, 0, N) { serial for (k, 0, N) { ScheduleBlock(Y) { v, w, r = "
-         "axis.bind(i, l, k) : M, N, reduce N update sum (Y[v]) with (C[v, r]) } } } }",
-     "rfactor Y at k of Y: P", "at its iteration variables, one per dim"},
-    {"rfactor: what is updated is read",
-     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-         "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial "
-         "for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N update sum (Y[v]) "
-         "with (add(C[v, r], Y[v])) } } }",
-     "rfactor Y at k of Y: P", "reads what it updates"},
-    {"rfactor: another block in the loop",
-     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 tensor Z : i64 [M, N] out 1 serial "
-         "for (h, 0, M) { ScheduleBlock(I) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, "
-         "0, M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N "
-         "update sum (Y[v]) with (C[v, r]) } ScheduleBlock(Z) { v, w = axis.bind(i, k) : M, N Z[v, "
-         "w] = C[v, w] } } }",
-     "rfactor Y at k of Y: P", "other blocks than Y"},
-    {"rfactor: a loop of nothing",
-     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-         "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (q, 0, N) { serial "
-         "for (i, 0, M) { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, "
-         "reduce N update sum (Y[v]) with (C[v, r]) } } } }",
-     "rfactor Y at q of Y: P", "is not only a reduction loop"},
-    {"rfactor: a condition around",
-     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-         "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { if i + "
-         "1 < M { serial for (k, 0, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N "
-         "update sum (Y[v]) with (C[v, r]) } } } }",
-     "rfactor Y at k of Y: P", "an if is around"},
-    {"rfactor: a range that changes",
-     SUM " tensor C : i64 [M, M] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-         "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial "
-         "for (k, 0, i + 1) { ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce M update sum "
-         "(Y[v]) with (C[v, r]) } } }",
-     "rfactor Y at k of Y: P", "is not made of sizes only"},
-    {"rfactor: a loop that does not begin at 0",
-     SUM " tensor C : i64 [M, N] in 3 tensor Y : i64 [M] out 0 serial for (h, 0, M) { "
-         "ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } } serial for (i, 0, M) { serial "
-         "for (k, 2, N) { ScheduleBlock(Y) { v, r = axis.bind(i, k - 2) : M, reduce N update sum "
-         "(Y[v]) with (C[v, r]) } } }",
-     "rfactor Y at k of Y: P", NULL},
-    {"rfactor: the outermost loop of a reduction in order",
-     MAPS " tensor A : i64 [M, N, N] in 0 tensor Q : i64 [M] out 0 tensor P : i64 [M] out 1 serial "
-          "for (h, 0, M) { ScheduleBlock(I) { v = axis.bind(h) : M init maps (Q[v], P[v]) } } serial "
-          "for (i, 0, M) { serial for (k, 0, N) { serial for (l, 0, N) { ScheduleBlock(Q) { v, r, s = "
-          "axis.bind(i, k, l) : M, reduce N, reduce N update maps (Q[v], P[v]) with (A[v, r, s]) } } "
-          "} }",
-     "rfactor Q at k of Q: R", NULL},
-    {"rfactor: an inner loop of a reduction in order",
-     MAPS " tensor A : i64 [M, N, N] in 0 tensor Q : i64 [M] out 0 tensor P : i64 [M] out 1 serial "
-          "for (h, 0, M) { ScheduleBlock(I) { v = axis.bind(h) : M init maps (Q[v], P[v]) } } serial "
-          "for (i, 0, M) { serial for (k, 0, N) { serial for (l, 0, N) { ScheduleBlock(Q) { v, r, s = "
-          "axis.bind(i, k, l) : M, reduce N, reduce N update maps (Q[v], P[v]) with (A[v, r, s]) } } "
-          "} }",
-     "rfactor Q at l of Q: R", "is not commutative"},
-    {"inline: one variable twice",
-     "tensor A : i64 [M, M] in 0 tensor T : i64 [M, M] temp sram tensor Y : i64 [M] out 0 serial "
-     "for (i, 0, M) { serial for (k, 0, M) { ScheduleBlock(T) { v, w = axis.bind(i, k) : M, M "
-     "T[v, v] = A[v, w] } } } serial for (j, 0, M) { ScheduleBlock(Y) { v = axis.bind(j) : M "
-     "Y[v] = T[v, v] } }",
-     "inline T", "one per dim"},
     {"merge: past a loop that ends before it begins",
      "tensor A : i64 [2*N] in 0 tensor T : i64 [2*N] temp sram tensor Y : i64 [N] out 0 tensor Z "
      ": i64 [2*N] out 1 serial for (h, 0, 2*N) { ScheduleBlock(T) { v = axis.bind(h) : 2*N T[v] "
@@ -430,13 +204,6 @@ static const refusal refusals[] = {
      "0, M) { ScheduleBlock(Y) { v = axis.bind(i) : M g = axis.read(G[v]) : M clamp Y[g + v] = "
      "A[v] } }",
      "mark i of Y as parallel", "share elements of Y"},
-    {"rfactor: a guard of what is summed and what is not",
-     SUM
-     " tensor A : i64 [M, N] in 0 tensor Y : i64 [M] out 0"
-     " serial for (h, 0, M) { ScheduleBlock(Z) { v = axis.bind(h) : M init sum (Y[v]) } }"
-     " serial for (i, 0, M) { serial for (k, 0, N) {"
-     " ScheduleBlock(Y) { v, r = axis.bind(i, k) : M, reduce N where i + k < N update sum (Y[v]) with (A[v, r]) } } }",
-     "rfactor Y at k of Y: P", "mixes spatial and reduction variables"},
     {"pad: what is read outside",
      "tensor A : i64 [M] in 0 tensor T : i64 [M] temp sram tensor Y : i64 [M] out 0"
      " serial for (i, 0, M) { ScheduleBlock(T) { v = axis.bind(i) : M T[v] = A[v] } }"
@@ -561,6 +328,8 @@ static const refusal refusals[] = {
          " serial for (p, 0, M) { serial for (q, 0, N) { ScheduleBlock(Y) { v, w = axis.bind(p, q) : M, N"
          " finish sum (Y[v, w]) with (T[v, w]) } } }",
      "cache operand 0 of T over r, v in sram as ahead", NULL},
+#include "tests/lower/schedule/inline_refusals.def"
+#include "tests/lower/schedule/rfactor_refusals.def"
 #include "tests/lower/operand_refusals.def"
 };
 
