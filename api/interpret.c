@@ -49,9 +49,7 @@ typedef struct kernel_run {
 } kernel_run;
 
 static bool has_kernel(const uir_model *model, const uir_node_info *node) {
-    const uir_compile *compile = &uir_model_get_source(model)->compile;
-    return uir_model_get_source(model)->ran_on && node->op == UIR_OP_GROUP &&
-           uir_lowering_find_kernel(&compile->lowering, uir_node_string(compile->primitives, node, "kernel", ""));
+    return uir_model_get_source(model)->ran_on && node->kernel;
 }
 
 /* By its bytecode, which gives the same bits in a fraction of the time, where the kernel has one. NOT_FOUND: it is for
@@ -79,7 +77,7 @@ static uir_status interpret(kernel_run *run, const uir_launch *launch, void *con
 static const char *name_maker(const uir_model *model, const uir_node_info *node) {
     const uir_model_source *from = uir_model_get_source(model);
     if (!from->ran_on) return UIR_INTERPRETER_NAME;
-    switch (uir_plan_find_maker(from->compile.primitives, node)) {
+    switch (uir_plan_find_maker(node)) {
     case UIR_PLAN_BY_KERNEL:
         return from->ran_on;
     case UIR_PLAN_BY_STEPS:
@@ -172,7 +170,7 @@ static void after_node(void *user, const uir_module *module, uir_node_id node, d
     session->times[node.id].ms += ms;
     session->times[node.id].calls++;
     uir_plan_maker maker = UIR_PLAN_BY_OPENER; /* on the interpreter of primitives all work is its own */
-    if (uir_model_get_source(session->model)->ran_on) maker = uir_plan_find_maker(module, uir_node_get(module, node));
+    if (uir_model_get_source(session->model)->ran_on) maker = uir_plan_find_maker(uir_node_get(module, node));
     if (maker == UIR_PLAN_BY_HOST) session->statistics.host_calls++;
     if (maker == UIR_PLAN_BY_OPENER) session->statistics.interpreter_calls++;
     if (!session->trace) return;

@@ -172,17 +172,21 @@ static const char *find_reason(const uir_call *call, uir_status status) {
     return reason;
 }
 
-/* The compiler has changed the module: the interpreter is given one that nothing was done to. */
-static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_progress progress, uir_model *model,
-                            uir_status status) {
+/* What the compile's stages change of a model. */
+typedef struct before_compile {
+    uir_model_info info;
+    uir_facts facts;
+} before_compile;
+
+/* The compiler has changed the module: the interpreter is given the clone that nothing was done to. */
+static uir_status fall_back(uir_call *call, uir_model *model, const before_compile *before, uir_status status) {
     const char *reason = find_reason(call, status), *why;
     UIR_TRY_ALLOCATE(why, uir_arena_copy_string(&model->arena, reason, strlen(reason)));
     uir_diagnostics_clear(&call->diagnostics);
     uir_model_code_destroy(model);
-    uir_compile *compile = &uir_model_get_source(model)->compile;
-    uir_compile_deinit(compile);
-    uir_compile_init(compile, source, NULL, &model->allocator, &model->arena);
-    UIR_TRY(build(call, progress, false, model));
+    uir_compile_restore(&uir_model_get_source(model)->compile);
+    model->info = before->info;
+    model->facts = before->facts;
     model->info.why = why;
     model->info.fault_count = uir_lowering_is_fault(status);
     uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, since no kernels could be made of it: %s%s",
@@ -191,24 +195,33 @@ static uir_status fall_back(uir_call *call, const uir_onnx_source *source, uir_p
 }
 
 /* Can the interpreter take over from a device for which the compile failed? Not where a part of the compile was asked
- * for itself, nor from the package on. */
+ * for itself. */
+static bool may_fall_back(const uir_model_options *options) {
+    return !uir_model_wants_source(options) && !options->interpret;
+}
+
+/* Nor from the package on. */
 static bool can_fall_back(const uir_model *model, const uir_model_options *options, uir_status status) {
     const uir_compile *compile = &uir_model_get_source(model)->compile;
-    if (model->package || uir_model_wants_source(options) || options->interpret) return false;
+    if (model->package || !may_fall_back(options)) return false;
     return uir_lowering_is_refusal(status) ||
            (compile->options.isolates_faults && compile->next <= UIR_STAGE_RUNS && status == UIR_STATUS_INTERNAL);
 }
 
 /* On the device, or else on the interpreter. */
-static uir_status build_code(uir_call *call, const uir_onnx_source *source, const uir_model_options *options,
-                             uir_progress progress, uir_model *model) {
+static uir_status build_code(uir_call *call, const uir_model_options *options, uir_progress progress,
+                             uir_model *model) {
+    uir_compile *compile = &uir_model_get_source(model)->compile;
+    const before_compile before = {model->info, model->facts};
     if (wants_interpreter(options) && !options->interpret) return UIR_STATUS_OK;
-    uir_module *module = uir_model_get_source(model)->compile.primitives;
-    module->diagnostics = &call->diagnostics;
+    if (may_fall_back(options)) UIR_TRY(uir_compile_keep(compile));
+    compile->primitives->diagnostics = &call->diagnostics;
     uir_status status = options->interpret ? uir_model_compile_described(call, model, progress)
                                            : uir_model_compile(call, model, options, progress);
-    module->diagnostics = NULL;
-    return can_fall_back(model, options, status) ? fall_back(call, source, progress, model, status) : status;
+    compile->primitives->diagnostics = NULL;
+    if (can_fall_back(model, options, status)) return fall_back(call, model, &before, status);
+    uir_compile_drop_kept(compile);
+    return status;
 }
 
 /* ---- questions ---- */
@@ -396,7 +409,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     }
     UIR_TRY(build(call, uir_progress_part(progress, 0, read), options->describe, model));
     if (model->is_description) return UIR_STATUS_OK;
-    UIR_TRY(build_code(call, source, options, uir_progress_part(progress, read, 1), model));
+    UIR_TRY(build_code(call, options, uir_progress_part(progress, read, 1), model));
     model->node_count = uir_model_get_source(model)->compile.primitives->nodes.count;
     return model->package ? UIR_STATUS_OK : uir_model_settle_nodes(model);
 }

@@ -44,6 +44,14 @@ uir_status uir_strings_init(uir_strings *strings, uir_arena *arena) {
     return uir_strings_intern(strings, "", 0, &empty);
 }
 
+uir_status uir_strings_clone(const uir_strings *strings, uir_arena *arena, uir_strings *out_clone) {
+    uir_string same;
+    *out_clone = (uir_strings){.arena = arena};
+    for (uint32_t i = 0; i < strings->entries.count; i++)
+        UIR_TRY(uir_strings_intern(out_clone, strings->entries.data[i].text, strings->entries.data[i].length, &same));
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_strings_intern(uir_strings *strings, const char *text, size_t length, uir_string *out_string) {
     if (length >= UINT32_MAX) return UIR_STATUS_LIMIT;
     uint64_t hash = uir_hash(text, length, 0);

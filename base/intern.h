@@ -23,6 +23,8 @@ typedef struct uir_strings {
 
 /* The arena must outlive the table. */
 uir_status uir_strings_init(uir_strings *strings, uir_arena *arena);
+/* A table of the same handles in another arena. */
+uir_status uir_strings_clone(const uir_strings *strings, uir_arena *arena, uir_strings *out_clone);
 uir_status uir_strings_intern(uir_strings *strings, const char *text, size_t length, uir_string *out_string);
 uir_status uir_strings_intern_format(uir_strings *strings, uir_string *out_string, const char *format, ...)
     UIR_PRINTF(3, 4);

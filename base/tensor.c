@@ -33,7 +33,7 @@ static uir_status create(const uir_allocator *allocator, uir_dtype dtype, uint32
     if (rank) memcpy(tensor->shape, shape, rank * sizeof *shape);
     tensor->element_count = count;
     tensor->byte_size = size;
-    tensor->allocator = allocator;
+    tensor->allocator = *allocator;
     tensor->references = 1;
     *out_tensor = tensor;
     return UIR_STATUS_OK;
@@ -74,27 +74,27 @@ static void release_string(const uir_allocator *allocator, const uir_string_view
 
 void uir_tensor_release(uir_tensor *tensor) {
     if (!tensor || __atomic_sub_fetch(&tensor->references, 1, __ATOMIC_ACQ_REL) != 0) return;
-    const uir_allocator *allocator = tensor->allocator;
+    const uir_allocator allocator = tensor->allocator;
     if (tensor->owned) {
         const uir_string_view *strings = tensor->data;
         for (uint64_t i = 0; tensor->dtype == UIR_DTYPE_STRING && i < tensor->element_count; i++)
-            release_string(allocator, &strings[i]);
+            release_string(&allocator, &strings[i]);
         if (tensor->mapped)
             uir_tensor_unmap(tensor);
         else
-            uir_release(allocator, tensor->data, tensor->byte_size);
+            uir_release(&allocator, tensor->data, tensor->byte_size);
     }
-    uir_release(allocator, tensor, sizeof *tensor);
+    uir_release(&allocator, tensor, sizeof *tensor);
 }
 
 uir_status uir_tensor_set_string(uir_tensor *tensor, uint64_t index, const char *text, size_t length) {
     if (tensor->dtype != UIR_DTYPE_STRING || !tensor->owned || index >= tensor->element_count)
         return UIR_STATUS_INVALID_ARGUMENT;
     char *copy;
-    UIR_TRY_ALLOCATE(copy, uir_allocate(tensor->allocator, length));
+    UIR_TRY_ALLOCATE(copy, uir_allocate(&tensor->allocator, length));
     if (length) memcpy(copy, text, length);
     uir_string_view *string = (uir_string_view *)tensor->data + index;
-    release_string(tensor->allocator, string);
+    release_string(&tensor->allocator, string);
     *string = (uir_string_view){copy, length};
     return UIR_STATUS_OK;
 }

@@ -18,7 +18,7 @@ typedef struct uir_tensor {
     void *data; /* 64-byte aligned when owned; NULL only when byte_size is 0 */
     bool owned;
     bool mapped; /* owned, in a file of its own: uir_tensor_move_to_file */
-    const uir_allocator *allocator;
+    uir_allocator allocator; /* its own copy: a tensor may outlive the module that it was made for */
     uint32_t references;
 } uir_tensor;
 

@@ -33,7 +33,7 @@ static void *map_and_close(int file, size_t size, uir_budget *budget) {
 }
 
 bool uir_tensor_move_to_file(uir_tensor *tensor) {
-    uir_budget *budget = uir_budget_of(tensor->allocator);
+    uir_budget *budget = uir_budget_of(&tensor->allocator);
     uint64_t left = uir_budget_get_left(budget);
     size_t size = tensor->byte_size;
     if (!tensor->owned || tensor->mapped || tensor->dtype == UIR_DTYPE_STRING || !size) return false;
@@ -47,7 +47,7 @@ bool uir_tensor_move_to_file(uir_tensor *tensor) {
     }
     void *map = map_and_close(file, size, budget);
     if (!map) return false;
-    uir_release(tensor->allocator, tensor->data, size);
+    uir_release(&tensor->allocator, tensor->data, size);
     tensor->data = map;
     tensor->mapped = true;
     return true;
@@ -83,5 +83,5 @@ void uir_tensor_rest(const uir_tensor *tensor) {
 
 void uir_tensor_unmap(uir_tensor *tensor) {
     munmap(tensor->data, tensor->byte_size);
-    uir_budget_unmap(uir_budget_of(tensor->allocator), tensor->byte_size);
+    uir_budget_unmap(uir_budget_of(&tensor->allocator), tensor->byte_size);
 }

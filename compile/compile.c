@@ -67,10 +67,42 @@ void uir_compile_drop_onnx(uir_compile *c) {
     c->onnx = NULL;
 }
 
-void uir_compile_deinit(uir_compile *c) {
+uir_status uir_compile_keep(uir_compile *c) {
+    uir_compile_drop_kept(c);
+    return uir_module_clone(c->primitives, &c->allocator, &c->kept);
+}
+
+void uir_compile_drop_kept(uir_compile *c) {
+    uir_module_destroy(c->kept);
+    c->kept = NULL;
+}
+
+/* Releases the results of the stages behind CLEANED. */
+static void drop_kernels(uir_compile *c) {
     if (c->names.symbols) uir_target_object_deinit(&c->names);
     if (c->igraphs) uir_release(&c->allocator, (void *)c->igraphs, ((size_t)c->igraph_count + 1) * sizeof *c->igraphs);
     uir_lowering_deinit(&c->lowering);
+    c->igraphs = NULL;
+    c->igraph_count = 0;
+}
+
+void uir_compile_restore(uir_compile *c) {
+    drop_kernels(c);
+    uir_module_take_storage(c->kept, c->primitives);
+    uir_module_destroy(c->primitives);
+    *c = (uir_compile){.allocator = c->allocator,
+                       .arena = c->arena,
+                       .next = UIR_STAGE_PRECISION,
+                       .onnx = c->onnx,
+                       .primitives = c->kept,
+                       .info = c->info,
+                       .load_ms = c->load_ms,
+                       .compile_ms = c->compile_ms};
+}
+
+void uir_compile_deinit(uir_compile *c) {
+    drop_kernels(c);
+    uir_compile_drop_kept(c);
     /* A file's constants lie in what the primitives own; a text's own theirs. */
     uir_module_destroy(c->is_text ? c->primitives : c->onnx);
     uir_module_destroy(c->is_text ? c->onnx : c->primitives);

@@ -58,7 +58,7 @@ typedef struct uir_compile_contents {
     bool custom; /* nodes without a kernel are left to the opener of the package; else each is an error */
     const char *const *metadata;  /* key, value, key, value ... */
     uint32_t metadata_count;      /* pairs */
-    const uir_package_sink *sink; /* NULL: only checks whether a package is possible, with messages if not */
+    const uir_package_sink *sink; /* NULL: writes none, reports the nodes that need the opener */
 } uir_compile_contents;
 
 /* Argument of NATIVE. May run on another thread. */
@@ -103,6 +103,7 @@ typedef struct uir_compile {
     bool is_text;           /* begun from a text, not a file */
     uir_module *onnx;       /* made by the frontend, with types added by PRIMITIVES */
     uir_module *primitives; /* owns what both modules borrow (mapped files); has groups from FUSION on */
+    uir_module *kept;       /* a clone of the primitives for uir_compile_restore; NULL: none */
     uir_onnx_info info;
     double load_ms, compile_ms;     /* ONNX; PRIMITIVES to CLEANED */
     uir_layout_counts layouts;      /* from FUSION on */
@@ -125,6 +126,11 @@ uir_status uir_compile_read(uir_compile *compile, uir_stage stage, const uir_com
 void uir_compile_deinit(uir_compile *compile);
 /* Drops the ONNX module and the source; the primitives own what both modules borrow. */
 void uir_compile_drop_onnx(uir_compile *compile);
+/* Keeps a clone of the primitives as they are after CLEANED. */
+uir_status uir_compile_keep(uir_compile *compile);
+/* Goes back to it: all that later stages made is gone, and so are the options. */
+void uir_compile_restore(uir_compile *compile);
+void uir_compile_drop_kept(uir_compile *compile);
 
 /* Runs the stages not done yet, up to `last`. PACKAGE and NATIVE need RUNS and may be repeated; EMIT runs nothing.
  * After a failure the info has what was read of the file. UNSUPPORTED or LIMIT (uir_lowering_is_refusal) from FUSION

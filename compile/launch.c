@@ -50,7 +50,7 @@ bool uir_launch_find(uir_launcher *launcher, const uir_node_values *values, uir_
     uint32_t slack;
     (void)uir_node_ints(module, node, "slack", &slack); /* two numbers each */
     out->slack_count = slack / 2;
-    out->kernel = uir_lowering_find_kernel(launcher->lowering, uir_node_string(module, node, "kernel", ""));
+    out->kernel = uir_lowering_get_kernel(launcher->lowering, node);
     out->name = uir_string_text(&module->strings, node->name);
     if (!out->kernel || out->size_count + out->slack_count > UIR_LAUNCH_MAX_SIZES) return false;
     for (uint32_t i = 0; i < out->size_count; i++)

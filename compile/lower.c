@@ -20,6 +20,10 @@ void uir_lowering_deinit(uir_lowering *lowering) {
     *lowering = (uir_lowering){0};
 }
 
+uir_lowering_kernel *uir_lowering_get_kernel(const uir_lowering *lowering, const uir_node_info *node) {
+    return node->kernel ? &lowering->kernels.data[node->kernel - 1] : NULL;
+}
+
 uir_lowering_kernel *uir_lowering_find_kernel(const uir_lowering *lowering, const char *name) {
     for (uint32_t i = 0; i < lowering->kernels.count; i++)
         if (!strcmp(lowering->kernels.data[i].name, name)) return &lowering->kernels.data[i];
@@ -91,10 +95,10 @@ static uir_status judge(uir_lowering *lowering, uir_status status, const char *n
 typedef struct work {
     uir_lowering *lowering;
     const uir_compile_call *call;
-    uint32_t first_node;            /* groups before it are done */
-    uir_strings texts;              /* naive loop ASTs of the kernels that are built here, without a name */
-    uir_vector(const char *) built; /* by text: the kernel's name */
-    uir_strings names;              /* of all kernels */
+    uint32_t first_node;        /* groups before it are done */
+    uir_strings texts;          /* naive loop ASTs of the kernels that are built here, without a name */
+    uir_vector(uint32_t) built; /* by text: the kernel's index */
+    uir_strings names;          /* of all kernels */
 } work;
 
 /* What the group is mostly about: a contraction, else a reduction, else its last primitive. */
@@ -129,7 +133,7 @@ static uir_status begin_work(work *w) {
     uir_string name;
     UIR_TRY(uir_strings_init(&w->texts, &w->lowering->arena));
     UIR_TRY(uir_strings_init(&w->names, &w->lowering->arena));
-    UIR_TRY(uir_vector_push(&w->lowering->arena, &w->built, NULL)); /* of the empty text */
+    UIR_TRY(uir_vector_push(&w->lowering->arena, &w->built, 0)); /* of the empty text */
     for (uint32_t i = 0; i < w->lowering->kernels.count; i++) {
         const char *text = w->lowering->kernels.data[i].name;
         UIR_TRY(uir_strings_intern(&w->names, text, strlen(text), &name));
@@ -137,9 +141,11 @@ static uir_status begin_work(work *w) {
     return UIR_STATUS_OK;
 }
 
-static uir_status name_kernel(work *w, uir_node_id group, const char *name) {
+static uir_status set_kernel(work *w, uir_node_id group, uint32_t index) {
     uir_attribute attribute = {.kind = UIR_ATTRIBUTE_STRING};
     uir_module *module = w->lowering->module;
+    const char *name = w->lowering->kernels.data[index].name;
+    uir_node_get(module, group)->kernel = index + 1;
     UIR_TRY(uir_strings_intern(&module->strings, name, strlen(name), &attribute.value.string));
     return uir_node_set_attribute(module, group, "kernel", &attribute);
 }
@@ -150,7 +156,7 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     uir_status status = print_nameless(w, function, &text);
     if (status == UIR_STATUS_OK && text.id < w->built.count) {
         uir_loop_function_destroy(function);
-        return name_kernel(w, group, w->built.data[text.id]);
+        return set_kernel(w, group, w->built.data[text.id]);
     }
     char name[80];
     uir_lowering_kernel kernel = {0};
@@ -168,7 +174,7 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
         if (!kernel.name || !function->name) status = UIR_STATUS_OUT_OF_MEMORY;
     }
     if (status == UIR_STATUS_OK) status = uir_strings_intern(&w->names, name, strlen(name), &named);
-    if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->built, kernel.name);
+    if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->built, w->lowering->kernels.count);
     if (status == UIR_STATUS_OK && w->call->records)
         status = uir_record_identify(w->lowering->device, uir_string_text(&w->texts, text),
                                      uir_string_length(&w->texts, text), &w->lowering->allocator, &kernel.identity);
@@ -179,7 +185,7 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
         uir_lowered_deinit(&kernel.lowered);
         return status;
     }
-    return name_kernel(w, group, kernel.name);
+    return set_kernel(w, group, w->lowering->kernels.count - 1);
 }
 
 static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_diagnostics *said) {
@@ -188,6 +194,7 @@ static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_di
     refusal.is_whole =
         uir_node_find_attribute(lowering->module, uir_node_get(lowering->module, group), "slack") != NULL;
     uir_node_remove_attribute(lowering->module, group, "kernel");
+    uir_node_get(lowering->module, group)->kernel = 0;
     uir_node_remove_attribute(lowering->module, group, "sizes");
     uir_node_remove_attribute(lowering->module, group, "slack");
     UIR_TRY_ALLOCATE(refusal.why, uir_arena_copy_string(&lowering->arena, why, strlen(why)));
@@ -260,12 +267,12 @@ uir_status uir_kernel_form_runs(const uir_lowering *lowering, uir_lowered *kerne
 /* The groups that the kernel was to compute are the interpreter's. */
 static uir_status drop_kernel(uir_lowering *lowering, uint32_t at, const uir_diagnostics *said) {
     uir_module *module = lowering->module;
-    const char *name = lowering->kernels.data[at].name;
     for (uint32_t n = 1; n < module->nodes.count; n++) {
-        const uir_node_info *node = uir_node_get(module, (uir_node_id){n});
-        const uir_attribute *kernel = node->op == UIR_OP_GROUP ? uir_node_find_attribute(module, node, "kernel") : NULL;
-        if (kernel && !strcmp(uir_string_text(&module->strings, kernel->value.string), name))
+        uir_node_info *node = uir_node_get(module, (uir_node_id){n});
+        if (node->kernel == at + 1)
             UIR_TRY(refuse(lowering, (uir_node_id){n}, said));
+        else if (node->kernel > at + 1)
+            node->kernel--;
     }
     uir_lowered_deinit(&lowering->kernels.data[at].lowered);
     lowering->kernels.count--;

@@ -42,6 +42,8 @@ typedef struct uir_lowering {
 void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_machine *device,
                        const uir_allocator *allocator);
 void uir_lowering_deinit(uir_lowering *lowering); /* also if zeroed */
+/* The kernel of a node of the module; NULL: none computes it. */
+uir_lowering_kernel *uir_lowering_get_kernel(const uir_lowering *lowering, const uir_node_info *node);
 /* NULL for an unknown name. */
 uir_lowering_kernel *uir_lowering_find_kernel(const uir_lowering *lowering, const char *name);
 /* Adds a kernel that has only a name. */

@@ -93,14 +93,6 @@ static uir_status find_pair(pass *p, uir_value_id present) {
 }
 
 /* ---- finding what touches them ---- */
-static uint32_t kernel_of(const pass *p, const uir_node_info *group) {
-    const char *name = uir_node_string(p->m, group, "kernel", "");
-    for (uint32_t i = 0; i < p->lowering->kernels.count; i++) {
-        if (!strcmp(p->lowering->kernels.data[i].name, name)) return i;
-    }
-    return UINT32_MAX;
-}
-
 static uir_status note_use(pass *p, uir_node_id id, uir_value_id value, uir_ipointer_role role, uint32_t index) {
     const uir_node_info *node = uir_node_get(p->m, id);
     uir_value_id root = root_of(p->m, value);
@@ -109,7 +101,7 @@ static uir_status note_use(pass *p, uir_node_id id, uir_value_id value, uir_ipoi
         if (root.id != c->past.id && root.id != c->present.id) continue;
         need n = {i, UINT32_MAX, id, role, index, root.id == c->present.id};
         if (node->op == UIR_OP_RESHAPE) continue; /* what uses its result is asked */
-        if (node->op == UIR_OP_GROUP && node->graph.id == p->m->main.id) n.kernel = kernel_of(p, node);
+        if (node->graph.id == p->m->main.id) n.kernel = node->kernel - 1;
         if (n.kernel == UINT32_MAX)
             c->refused = true;
         else
@@ -247,7 +239,7 @@ static uir_status change_igraph(pass *p, uint32_t k, const uir_igraph *from, con
         fine = uir_igraph_add_slack(g, &slacks[i], &status);
     for (uint32_t i = 0; i < p->pairs.count && fine && status == UIR_STATUS_OK; i++) {
         const pair *c = &p->pairs.data[i];
-        if (kernel_of(p, uir_node_get(p->m, c->maker)) == k) status = uir_igraph_split_copies(g, c->in, c->out);
+        if (uir_node_get(p->m, c->maker)->kernel == k + 1) status = uir_igraph_split_copies(g, c->in, c->out);
     }
     if (fine && status == UIR_STATUS_OK) {
         status = copy_igraph(p, g, &read);
@@ -320,8 +312,7 @@ static uir_status take_over(pass *p) {
         if (!p->lists[k].count) continue;
         UIR_TRY(list_slots(p, k, &slots, &count));
         for (uint32_t n = 1; n < p->m->nodes.count; n++) {
-            const uir_node_info *node = uir_node_get(p->m, (uir_node_id){n});
-            if (node->op == UIR_OP_GROUP && uir_node_find_attribute(p->m, node, "kernel") && kernel_of(p, node) == k)
+            if (uir_node_get(p->m, (uir_node_id){n})->kernel == k + 1)
                 UIR_TRY(mark_group(p, (uir_node_id){n}, slots, count));
         }
         uir_igraph_list *old = &p->lowering->kernels.data[k].lowered.igraphs, swap = *old;

@@ -163,15 +163,20 @@ static uir_status read_part(reading *r, const char *part, size_t length, uint32_
     return loops ? read_function(r, part, length, line) : read_igraph(r, part, length, line);
 }
 
-/* Every kernel that a group names is there. */
-static uir_status check_kernels(const reading *r) {
+/* Numbers the kernels that groups name; each is there. */
+static uir_status number_kernels(const reading *r) {
+    const uir_lowering *lowering = &r->c->lowering;
     const uir_module *module = r->c->primitives;
     for (uint32_t n = 1; n < module->nodes.count && r->stage > UIR_STAGE_FUSION; n++) {
-        const uir_node_info *node = uir_node_get(module, (uir_node_id){n});
-        const uir_attribute *kernel = node->op == UIR_OP_GROUP ? uir_node_find_attribute(module, node, "kernel") : NULL;
-        if (!kernel) continue;
-        const char *name = uir_string_text(&module->strings, kernel->value.string);
-        if (!uir_lowering_find_kernel(&r->c->lowering, name))
+        uir_node_info *node = uir_node_get(module, (uir_node_id){n});
+        const uir_attribute *attribute =
+            node->op == UIR_OP_GROUP ? uir_node_find_attribute(module, node, "kernel") : NULL;
+        if (!attribute) continue;
+        const char *name = uir_string_text(&module->strings, attribute->value.string);
+        const uir_lowering_kernel *kernel = uir_lowering_find_kernel(lowering, name);
+        if (kernel)
+            node->kernel = (uint32_t)(kernel - lowering->kernels.data) + 1;
+        else
             return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = r->text->file},
                              "a group names the kernel @%s, which is not in the file", name);
     }
@@ -242,5 +247,5 @@ uir_status uir_compile_read_kernels(uir_compile *c, uir_stage stage, const uir_c
         line += count_lines(part, next);
         part = next;
     }
-    return check_kernels(&r);
+    return number_kernels(&r);
 }

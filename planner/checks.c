@@ -35,8 +35,7 @@ static bool is_asked(const planner *p, const uir_plan_check *check) {
     for (uint32_t i = 0; i < p->checks.count; i++) {
         const uir_plan_check *k = &p->checks.data[i];
         if ((k->block == 0 || k->block == check->block) && k->relation == check->relation && k->left == check->left &&
-            k->right == check->right &&
-            k->or_one <= check->or_one)
+            k->right == check->right && k->or_one <= check->or_one)
             return true;
     }
     return false;

@@ -53,7 +53,6 @@ typedef struct planner {
     uir_vector(uir_pl_packing) packings;
     uint32_t *packing_buckets;
     uir_package_writer writer; /* writes its weights until all is planned */
-    bool dry;                  /* writes nothing */
     void *room;                /* buffer for packing a constant */
     size_t room_size;
     uint32_t *tensor_of;             /* per value: tensor + 1 */
@@ -113,6 +112,8 @@ uir_status uir_pl_add_nodes(planner *p);
 uir_status uir_pl_add_checks(planner *p, const uir_node_info *node, uint32_t block);
 
 /* ---- steps.c ---- */
+/* Every node that only the opener could run, in bodies as well, is an error. */
+uir_status uir_pl_refuse_custom(planner *p, uir_graph_id graph);
 uir_status uir_pl_add_graphs(planner *p);
 uir_status uir_pl_fail(planner *p, const uir_node_info *node, uir_status status, const char *format, ...)
     UIR_PRINTF(4, 5);

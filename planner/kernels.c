@@ -320,7 +320,6 @@ static uir_status pack(planner *p, const uir_node_info *node, const uir_igraph *
     size_t size;
     *out_constant = 0;
     if (!uir_dtype_storage_size(in->dtype, key[0] > 0 ? (uint64_t)key[0] : 0, &size)) return UIR_STATUS_LIMIT;
-    if (p->dry) return UIR_STATUS_OK;
     UIR_TRY(uir_pl_find_packing(p, key, length, &packing));
     if (packing->constant == UIR_PLAN_NONE) {
         UIR_TRY(uir_pl_make_room(p, size));

@@ -20,9 +20,8 @@ static uir_status add_origin(planner *p, word_list *words, uint32_t origin, bool
 }
 
 /* What the plan makes steps of by itself stands there. */
-static bool is_planned_inside(const planner *p, const uir_node_info *node) {
-    return (node->op == UIR_OP_IF || node->op == UIR_OP_LOOP) &&
-           uir_plan_find_maker(p->module, node) == UIR_PLAN_BY_STEPS;
+static bool is_planned_inside(const uir_node_info *node) {
+    return (node->op == UIR_OP_IF || node->op == UIR_OP_LOOP) && uir_plan_find_maker(node) == UIR_PLAN_BY_STEPS;
 }
 
 static uir_status add_inside(planner *p, word_list *words, uir_graph_id graph) {
@@ -42,7 +41,7 @@ uir_status uir_pl_list_nodes(planner *p, const uir_node_info *node, uir_plan_lis
     bool group = node->op == UIR_OP_GROUP;
     UIR_TRY(add_origin(p, &words, node->source, group)); /* a group is headed by one of its nodes */
     for (uint32_t a = 0; a < node->attribute_count; a++)
-        if (node->attributes[a].kind == UIR_ATTRIBUTE_GRAPH && !is_planned_inside(p, node))
+        if (node->attributes[a].kind == UIR_ATTRIBUTE_GRAPH && !is_planned_inside(node))
             UIR_TRY(add_inside(p, &words, node->attributes[a].value.graph));
     return uir_pl_add_list(p, words.data, words.count, out_list);
 }

@@ -16,6 +16,8 @@ static uir_status add_metadata(planner *p) {
 
 static uir_status build(planner *p, const uir_package_sink *sink) {
     UIR_TRY(uir_pl_init(p));
+    if (!p->options->custom) UIR_TRY(uir_pl_refuse_custom(p, p->module->main));
+    if (!sink) return UIR_STATUS_OK;
     UIR_TRY(uir_pl_begin(p, sink));
     UIR_TRY(uir_pl_add_kernels(p));
     UIR_TRY(uir_pl_add_graphs(p));

@@ -1,9 +1,9 @@
 /* The planner: writes a package from a module of fused groups.
  *
- * In: a module whose graphs hold group nodes (each naming its kernel and the values of the kernel's dims), reshapes,
- * dim_values, bind_dims, if, loop, and host ops; the iGraphs of each kernel, verified; optionally native objects. Out:
- * a package (package/package.h), the same bytes for the same input everywhere. Every node of another kind is reported
- * as an error, unless options leave it to the opener. */
+ * In: a module whose graphs hold group nodes (each numbering its kernel, and the values of the kernel's dims),
+ * reshapes, dim_values, bind_dims, if, loop, and host ops; the iGraphs of each kernel, verified; optionally native
+ * objects. Out: a package (package/package.h), the same bytes for the same input everywhere. Every node of another kind
+ * is reported as an error, unless options leave it to the opener. */
 #ifndef UIR_PLANNER_PLANNER_H
 #define UIR_PLANNER_PLANNER_H
 
@@ -11,7 +11,7 @@
 #include "ir/kernel/igraph.h"
 #include "package/package.h"
 
-/* A kernel, named by a group's attribute `kernel`: its variants, in the order in which they are tried. All have the
+/* A kernel, the one that groups number by its place: its variants, in the order in which they are tried. All have the
  * same dims. */
 typedef struct uir_plan_source {
     const char *name;
@@ -53,10 +53,10 @@ typedef enum uir_plan_maker {
     UIR_PLAN_BY_HOST,   /* a host operator of the runtime */
     UIR_PLAN_BY_OPENER  /* the opener of the package */
 } uir_plan_maker;
-uir_plan_maker uir_plan_find_maker(const uir_module *module, const uir_node_info *node);
+uir_plan_maker uir_plan_find_maker(const uir_node_info *node);
 
 /* Writes the package's bytes, weights first, each constant as soon as it is packed: memory holds at most one packed
- * constant. `sink` NULL: only checks whether a package is possible, with messages if not.*/
+ * constant. `sink` NULL: plans nothing, and only reports the nodes that no kernel, step or host operator computes. */
 uir_status uir_plan_build(const uir_module *module, const uir_plan_source *sources, uint32_t source_count,
                           const uir_plan_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                           const uir_package_sink *sink);

@@ -54,7 +54,7 @@ static uir_status describe_node(const planner *p, const uir_node_info *node, uir
     const uir_plan_options *options = p->options;
     uint32_t id = (uint32_t)(node - p->module->nodes.data);
     const uir_op_row *row = uir_op_get_row(node->op);
-    if (node->op == UIR_OP_GROUP && uir_node_find_attribute(p->module, node, "kernel")) {
+    if (node->kernel) {
         const uir_attribute *trace = uir_node_find_attribute(p->module, node, "trace");
         if (trace && trace->kind == UIR_ATTRIBUTE_STRINGS && trace->count) return describe_trace(p, trace, remark);
         uir_text_append_string(remark, "unfused: no neighbour joined it");

@@ -128,13 +128,10 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block);
 typedef uir_status plan_node(planner *p, const uir_node_info *node, uint32_t block);
 
 static uir_status find_kernel(planner *p, const uir_node_info *node, uint32_t *out_kernel) {
-    const char *name = uir_node_string(p->module, node, "kernel", "");
-    for (uint32_t i = 0; i < p->source_count; i++) {
-        if (strcmp(p->sources[i].name, name)) continue;
-        *out_kernel = i;
-        return UIR_STATUS_OK;
-    }
-    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel '%s' is missing", name);
+    *out_kernel = node->kernel - 1;
+    if (node->kernel <= p->source_count) return UIR_STATUS_OK;
+    return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "kernel '%s' is missing",
+                       uir_node_string(p->module, node, "kernel", ""));
 }
 
 /* The value that the output's elements are made as: reshapes give the same ones. */
@@ -493,8 +490,8 @@ static uir_status plan_custom(planner *p, const uir_node_info *node, uir_node_id
 }
 
 /* Whether neither a kernel nor the runtime computes the node. */
-static bool is_custom(const planner *p, const uir_node_info *node) {
-    return uir_plan_find_maker(p->module, node) == UIR_PLAN_BY_OPENER;
+static bool is_custom(const uir_node_info *node) {
+    return uir_plan_find_maker(node) == UIR_PLAN_BY_OPENER;
 }
 
 /* ---- graphs ---- */
@@ -519,10 +516,9 @@ static plan_node *find_rule(uir_op op) {
     return (row->traits & UIR_TRAIT_HOST) && uir_plan_find_host_op(row->name) != UIR_PLAN_NONE ? plan_host : NULL;
 }
 
-uir_plan_maker uir_plan_find_maker(const uir_module *module, const uir_node_info *node) {
+uir_plan_maker uir_plan_find_maker(const uir_node_info *node) {
     plan_node *rule = find_rule(node->op);
-    if (node->op == UIR_OP_GROUP)
-        return uir_node_find_attribute(module, node, "kernel") ? UIR_PLAN_BY_KERNEL : UIR_PLAN_BY_OPENER;
+    if (node->op == UIR_OP_GROUP) return node->kernel ? UIR_PLAN_BY_KERNEL : UIR_PLAN_BY_OPENER;
     return !rule ? UIR_PLAN_BY_OPENER : rule == plan_host ? UIR_PLAN_BY_HOST : UIR_PLAN_BY_STEPS;
 }
 
@@ -549,17 +545,16 @@ static uir_status refuse_node(planner *p, const uir_node_info *node) {
                           name, *name ? "': " : "", what);
 }
 
-/* Every node that only the opener could run, in bodies as well, is an error. */
-static uir_status refuse_custom(planner *p, uir_graph_id graph) {
+uir_status uir_pl_refuse_custom(planner *p, uir_graph_id graph) {
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     uir_status first = UIR_STATUS_OK;
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         uir_status status = UIR_STATUS_OK;
-        if (is_custom(p, node)) status = refuse_node(p, node);
+        if (is_custom(node)) status = refuse_node(p, node);
         for (uint32_t k = 0; k < node->attribute_count && status == UIR_STATUS_OK && node->op != UIR_OP_GROUP; k++)
             if (node->attributes[k].kind == UIR_ATTRIBUTE_GRAPH)
-                status = refuse_custom(p, node->attributes[k].value.graph);
+                status = uir_pl_refuse_custom(p, node->attributes[k].value.graph);
         if (first == UIR_STATUS_OK) first = status;
     }
     return first;
@@ -570,8 +565,8 @@ static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block) {
     for (uint32_t i = 0; i < info->nodes.count; i++) {
         const uir_node_info *node = uir_node_get(p->module, info->nodes.data[i]);
         UIR_TRY(uir_pl_add_checks(p, node, block));
-        UIR_TRY(is_custom(p, node) ? plan_custom(p, node, info->nodes.data[i], block)
-                                   : find_rule(node->op)(p, node, block));
+        UIR_TRY(is_custom(node) ? plan_custom(p, node, info->nodes.data[i], block)
+                                : find_rule(node->op)(p, node, block));
     }
     return UIR_STATUS_OK;
 }
@@ -691,7 +686,6 @@ uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
     const char *const *input_names = p->options->input_names;
     const char *const *output_names = p->options->output_names;
-    if (!p->options->custom) UIR_TRY(refuse_custom(p, p->module->main));
     UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
         uir_value_id value = main->inputs.data[i];

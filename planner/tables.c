@@ -155,8 +155,6 @@ uir_status uir_pl_add_number(planner *p, int64_t value, uint32_t *out_expression
 /* ---- constants ---- */
 /* Written at once: no more than one of them is ever held in memory. */
 uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant) {
-    *out_constant = 0;
-    if (p->dry) return UIR_STATUS_OK;
     uint64_t hash = uir_package_hash(size ? data : "", (size_t)size), weights = p->writer.sections[0].offset;
     uint32_t *bucket = &p->piece_buckets[hash % PIECE_BUCKETS];
     for (uint32_t i = *bucket; i; i = p->pieces.data[i - 1].next) {
@@ -215,8 +213,6 @@ static uir_status flatten_blocks(planner *p) {
 
 uir_status uir_pl_begin(planner *p, const uir_package_sink *sink) {
     uint32_t count = 3; /* weights, plan, code */
-    p->dry = !sink;
-    if (p->dry) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < p->options->object_count; i++) count += p->options->objects[i].bytes != NULL;
     UIR_TRY(uir_package_writer_begin(&p->writer, sink, count));
     return uir_package_writer_begin_weights(&p->writer);
@@ -244,7 +240,6 @@ static uir_status put_plan(planner *p) {
 
 uir_status uir_pl_write(planner *p) {
     uint32_t natives = 0;
-    if (p->dry) return UIR_STATUS_OK;
     UIR_TRY(flatten_blocks(p));
     UIR_TRY(put_plan(p));
     UIR_TRY(put_section(p, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length));

@@ -240,3 +240,54 @@ int uir_dim_order(const uir_dims *dims, uir_dim a, uir_dim b) {
     }
     return x->count < y->count ? -1 : 1;
 }
+
+/* ---- clones ----------------------------------------------------------------------------------------------------- */
+
+/* The node's symbols; an operand's own list is shared where it was. */
+static bool clone_symbols(uir_dims *to, const dim_node *from, const uir_dims *dims, dim_node *node) {
+    for (uint32_t i = 0; i < from->node.count; i++) {
+        if (dim_at(dims, from->node.operands[i])->symbols != from->symbols) continue;
+        node->symbols = dim_at(to, from->node.operands[i])->symbols;
+        return true;
+    }
+    if (!from->symbol_count) return true;
+    node->symbols = uir_arena_copy(&to->arena, from->symbols, from->symbol_count * sizeof *from->symbols);
+    return node->symbols != NULL;
+}
+
+/* Operands come before the nodes that have them. */
+static uir_status clone_node(uir_dims *to, const dim_node *from, const uir_dims *dims) {
+    dim_node *node;
+    UIR_TRY_ALLOCATE(node, uir_arena_copy(&to->arena, from, sizeof *from));
+    if (from->node.count)
+        UIR_TRY_ALLOCATE(node->node.operands, uir_arena_copy(&to->arena, from->node.operands,
+                                                             from->node.count * sizeof *from->node.operands));
+    if (!clone_symbols(to, from, dims, node)) return UIR_STATUS_OUT_OF_MEMORY;
+    return uir_vector_push(&to->arena, &to->nodes, node);
+}
+
+static uir_status clone_parts(uir_dims *to, const uir_dims *dims) {
+    for (uint32_t i = 0; i < dims->nodes.count; i++) UIR_TRY(clone_node(to, dims->nodes.data[i], dims));
+    for (uint32_t i = 0; i < dims->symbols.count; i++) {
+        dim_symbol symbol = dims->symbols.data[i];
+        UIR_TRY_ALLOCATE(symbol.name, uir_arena_copy_string(&to->arena, symbol.name, symbol.length));
+        UIR_TRY(uir_vector_push(&to->arena, &to->symbols, symbol));
+    }
+    to->facts_version = dims->facts_version;
+    to->table_size = dims->table_size;
+    if (!dims->table_size) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(to->table, uir_arena_copy(&to->arena, dims->table, dims->table_size * sizeof *dims->table));
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_dims_clone(const uir_dims *dims, const uir_allocator *allocator, uir_dims **out_clone) {
+    uir_dims *clone;
+    *out_clone = NULL;
+    UIR_TRY(uir_dims_create(allocator, &clone));
+    uir_status status = clone_parts(clone, dims);
+    if (status == UIR_STATUS_OK)
+        *out_clone = clone;
+    else
+        uir_dims_destroy(clone);
+    return status;
+}

@@ -66,6 +66,8 @@ typedef struct uir_dims uir_dims; /* the context: owns expressions and symbols, 
 
 uir_status uir_dims_create(const uir_allocator *allocator, uir_dims **out_dims);
 void uir_dims_destroy(uir_dims *dims);
+/* A context of the same symbols and expressions, by the same handles. */
+uir_status uir_dims_clone(const uir_dims *dims, const uir_allocator *allocator, uir_dims **out_clone);
 
 /* Symbols. Names need not be unique; each call makes a new symbol. The name is kept as given. */
 uir_status uir_dims_add_symbol(uir_dims *dims, const char *name, size_t length, uir_symbol_facts facts,

@@ -166,6 +166,7 @@ typedef struct uir_node_info {
     uir_graph_id graph;
     uint32_t line; /* in the module's file, if read from a text; else 0 */
     bool is_again; /* in a group's body: recomputed, an earlier group computes it too */
+    uint32_t kernel; /* a group's: number of its kernel, from 1; 0: none. Not part of the text, which names it */
 } uir_node_info;
 
 /* A node of the model's file: see ir/graph/origins.h. */
@@ -217,6 +218,11 @@ typedef struct uir_module {
 
 uir_status uir_module_create(const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_module **out_module);
 void uir_module_destroy(uir_module *module);
+/* A module of the same contents, by the same handles. Constants are shared; what they borrow stays the original's:
+ * uir_module_take_storage. */
+uir_status uir_module_clone(const uir_module *module, const uir_allocator *allocator, uir_module **out_clone);
+/* Moves the data that constants borrow to another module, which closes it from now on. */
+void uir_module_take_storage(uir_module *module, uir_module *from);
 
 /* ---- building (all copy their arguments into the module's arena) ---- */
 uir_status uir_module_add_graph(uir_module *module, uir_graph_id parent, const char *name, uir_graph_id *out_graph);

@@ -60,6 +60,18 @@ void check_message(fixture *f, const char *text) {
     fail_msg("no message says: %s", text);
 }
 
+/* Groups name their kernels; the planner wants the numbers. */
+static void number_kernels(const uir_module *module, const uir_plan_source *sources, uint32_t count) {
+    for (uint32_t n = 1; n < module->nodes.count; n++) {
+        uir_node_info *node = uir_node_get(module, (uir_node_id){n});
+        const char *name = uir_node_string(module, node, "kernel", NULL);
+        if (!name) continue;
+        node->kernel = count + 1; /* missing */
+        for (uint32_t i = 0; i < count; i++)
+            if (!strcmp(sources[i].name, name)) node->kernel = i + 1;
+    }
+}
+
 uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_allocator *allocator,
                         uir_text *package) {
     uir_plan_source sources[64];
@@ -75,6 +87,7 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
         sources[count] = (uir_plan_source){name, &lists[count]};
         count++;
     }
+    number_kernels(f->module, sources, count);
     uir_package_sink sink = uir_package_sink_to_text(package);
     uir_plan_options own = {0};
     if (options) own = *options;

@@ -463,10 +463,15 @@ uir_status uir_interpreter_bind_inputs(uir_interpreter *interpreter, uir_datum *
     return UIR_STATUS_OK;
 }
 
+static bool is_counted(const uir_interpreter *interpreter, const uir_tensor *tensor) {
+    return tensor->allocator.resize == interpreter->allocator.resize &&
+           tensor->allocator.user == interpreter->allocator.user;
+}
+
 /* From the counted allocator to the caller's own, which it forwards to. */
 static void hand_over(const uir_interpreter *interpreter, uir_datum *datum, const uir_allocator *allocator) {
     if (datum->allocator == &interpreter->allocator) datum->allocator = allocator;
-    if (datum->tensor && datum->tensor->allocator == &interpreter->allocator) datum->tensor->allocator = allocator;
+    if (datum->tensor && is_counted(interpreter, datum->tensor)) datum->tensor->allocator = *allocator;
     for (uint32_t i = 0; i < datum->count; i++) hand_over(interpreter, datum->elements[i], allocator);
 }
 
@@ -476,7 +481,7 @@ static uir_status own_output(uir_interpreter *interpreter, uir_datum *datum) {
     if (datum->allocator != &interpreter->allocator) return UIR_STATUS_OK; /* an operand of uir_node_interpret */
     for (uint32_t i = 0; i < datum->count; i++) UIR_TRY(own_output(interpreter, datum->elements[i]));
     uir_tensor *tensor = datum->tensor, *copy;
-    if (!tensor || (tensor->owned && tensor->allocator == &interpreter->allocator)) return UIR_STATUS_OK;
+    if (!tensor || (tensor->owned && is_counted(interpreter, tensor))) return UIR_STATUS_OK;
     UIR_TRY(uir_tensor_create(&interpreter->allocator, tensor->dtype, tensor->rank, tensor->shape, &copy));
     uir_status status = UIR_STATUS_OK;
     const uir_string_view *views = tensor->data;

@@ -1,5 +1,6 @@
 /* Random modules: verified, printed, read back, printed again; interpreted before and after, on one thread and on two;
- * cleaned up and interpreted again. UIR_FUZZ_ITERATIONS modules (or the first argument), from UIR_FUZZ_SEED on. */
+ * cloned, cleaned up and interpreted again, of which neither original nor clone of the other notices.
+ * UIR_FUZZ_ITERATIONS modules (or the first argument), from UIR_FUZZ_SEED on. */
 #include "tests/ir/graph/random_graph.h"
 
 #include "decompose/decompose.h"
@@ -87,6 +88,23 @@ static uir_module *parse(fixture *f, const uir_text *text, uint64_t seed) {
     return again;
 }
 
+static uir_module *clone(fixture *f, const uir_module *module, uint64_t seed) {
+    uir_module *again;
+    if (uir_module_clone(module, &f->allocator, &again) != UIR_STATUS_OK) report(f, seed, "no clone");
+    return again;
+}
+
+static void check_text(fixture *f, const uir_module *module, const uir_text *wanted, uint64_t seed, const char *what) {
+    uir_text text;
+    uir_text_init(&text, &f->allocator);
+    assert_int_equal(uir_module_print(module, SIZE_MAX, &text), UIR_STATUS_OK);
+    if (text.length != wanted->length || memcmp(text.data, wanted->data, text.length)) {
+        fprintf(stderr, "%s\n---- and ----\n%s\n", wanted->data, text.data);
+        report(f, seed, what);
+    }
+    uir_text_deinit(&text);
+}
+
 /* The clean-up passes; those that are allowed to change how results are rounded only when `all`. */
 static void clean_up(fixture *f, uir_module *module, uint64_t seed, bool all) {
     uir_pass_options options = {.check_text = true};
@@ -109,7 +127,9 @@ static void check_seed(uint64_t seed) {
     uir_text_init(&first, &f.allocator);
     uir_text_init(&second, &f.allocator);
     assert_int_equal(uir_module_print(f.module, SIZE_MAX, &first), UIR_STATUS_OK);
-    uir_module *again = parse(&f, &first, seed), *cleaned = parse(&f, &first, seed), *changed = parse(&f, &first, seed);
+    uir_module *again = parse(&f, &first, seed), *cleaned = clone(&f, f.module, seed),
+               *changed = parse(&f, &first, seed);
+    uir_module *kept = clone(&f, changed, seed);
     assert_int_equal(uir_module_print(again, SIZE_MAX, &second), UIR_STATUS_OK);
     if (first.length != second.length || memcmp(first.data, second.data, first.length) != 0) {
         fprintf(stderr, "%s\n---- again ----\n%s\n", first.data, second.data);
@@ -119,6 +139,9 @@ static void check_seed(uint64_t seed) {
         report(&f, seed, "what was read back does not verify");
     clean_up(&f, cleaned, seed, false);
     clean_up(&f, changed, seed, true);
+    check_text(&f, f.module, &first, seed, "the original is another once its clone is cleaned up");
+    check_text(&f, kept, &first, seed, "the clone is another once its original is cleaned up");
+    if (uir_module_verify(kept, &f.diagnostics) != UIR_STATUS_OK) report(&f, seed, "the clone does not verify");
 
     for (uint32_t binding = 0; binding < BINDINGS; binding++) {
         int64_t sizes[SIZE_COUNT];
@@ -155,6 +178,8 @@ static void check_seed(uint64_t seed) {
     uir_module_destroy(again);
     uir_module_destroy(cleaned);
     uir_module_destroy(changed);
+    check_text(&f, kept, &first, seed, "the clone is another once its original is gone");
+    uir_module_destroy(kept);
     uir_text_deinit(&first);
     uir_text_deinit(&second);
     fixture_close(&f);

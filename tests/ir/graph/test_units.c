@@ -487,7 +487,7 @@ static void test_sort_stops(void **state) {
 
 /* ---- memory that fails ---- */
 
-/* Parsed, verified, printed, run: each allocation in turn fails, nothing leaks. */
+/* Parsed, verified, cloned, the clone printed, run: each allocation in turn fails, nothing leaks. */
 static bool run_all(const uir_allocator *allocator) {
     static const char text[] = "module opset 1\n"
                                "size T\nsize n\n"
@@ -512,14 +512,16 @@ static bool run_all(const uir_allocator *allocator) {
                                "    return %r, %g, %z, %l, %o, %q\n"
                                "}\n";
     uir_diagnostics diagnostics;
-    uir_module *module = NULL;
+    uir_module *module = NULL, *clone = NULL;
     uir_datum *outputs[6] = {0};
     uir_diagnostics_init(&diagnostics, allocator);
     uir_status status = uir_module_parse(allocator, &diagnostics, text, sizeof text - 1, "text", NULL, &module);
     if (status == UIR_STATUS_OK) status = uir_module_verify(module, &diagnostics);
     uir_text printed;
     uir_text_init(&printed, allocator);
-    if (status == UIR_STATUS_OK) status = uir_module_print(module, SIZE_MAX, &printed);
+    if (status == UIR_STATUS_OK) status = uir_module_clone(module, allocator, &clone);
+    if (status == UIR_STATUS_OK) status = uir_module_print(clone, SIZE_MAX, &printed);
+    uir_module_destroy(clone);
     if (status == UIR_STATUS_OK)
         status = uir_module_interpret(module, allocator, &diagnostics, NULL, NULL, 0, outputs, 6, NULL);
     for (int i = 0; i < 6; i++) uir_datum_release(outputs[i]);
