@@ -93,6 +93,18 @@ const char *uir_c_product(uir_c_writer *w, const char *a, const char *b) {
     return uir_c_format(w, is_atom(a) ? "%s * %s" : "(%s) * %s", a, is_atom(b) ? b : uir_c_format(w, "(%s)", b));
 }
 
+const char *uir_c_quotient(uir_c_writer *w, const char *a, const char *b) {
+    return strcmp(a, "0") == 0 ? a : uir_c_format(w, "(%s) / (%s)", a, b);
+}
+
+const char *uir_c_remainder(uir_c_writer *w, const char *a, const char *b) {
+    return strcmp(a, "0") == 0 ? a : uir_c_format(w, "(%s) %% (%s)", a, b);
+}
+
+const char *uir_c_parenthesised(uir_c_writer *w, const char *a) {
+    return strcmp(a, "0") == 0 ? a : uir_c_format(w, "(%s)", a);
+}
+
 bool uir_c_dim_is(uir_c_writer *w, uir_dim dim, int64_t value) {
     int64_t constant;
     return uir_dim_is_const(w->igraph->dims, dim, &constant) && constant == value;

@@ -32,6 +32,11 @@ const char *uir_c_name(uir_c_writer *w, const char *prefix, const char *name, si
 const char *uir_c_dim(uir_c_writer *w, uir_dim dim);
 const char *uir_c_sum(uir_c_writer *w, const char *a, const char *b);
 const char *uir_c_product(uir_c_writer *w, const char *a, const char *b);
+/* The digits of a number by a size: "(a) / (b)", "(a) % (b)"; of "0" they are "0". */
+const char *uir_c_quotient(uir_c_writer *w, const char *a, const char *b);
+const char *uir_c_remainder(uir_c_writer *w, const char *a, const char *b);
+/* "(a)", or "0". */
+const char *uir_c_parenthesised(uir_c_writer *w, const char *a);
 /* NULL without a condition. Loops whose ends it names have their trip count in SYMBOL_trips. */
 const char *uir_c_condition(uir_c_writer *w, const uir_iguard *guard);
 bool uir_c_dim_is(uir_c_writer *w, uir_dim dim, int64_t value);

@@ -6,8 +6,8 @@
 
 In: OTHER, a build's folder or the folder of its programs; the models of $UIR_MODELS_BUILT whose names hold a NAME (default: all);
 uir-opt and uir-pack of both builds. Out: a line for each text or package that differs, with the first line that does; --keep
-saves both texts there. Then `N equal, M differ`; a stage or package that both builds refuse counts as equal. Comments of emitted
-sources are not compared. Exit 1 where something differs.
+saves both texts there. Then `N equal, R refused by both, M differ`. Comments of emitted sources are not compared. Exit 1 where something differs, or
+nothing is equal.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 DEVICES = "cpu:generic,cpu:avx2,cpu:avx512,cpu:avx512vnni,cpu:aarch64,vm,ascend,ascend:910A,cuda,opencl,cambricon,null"
 STAGES = "fusion,schedule,igraph,emit"
 LIMIT_S = 600
+REFUSED = b"exit "
 
 
 def programs_of(folder):
@@ -43,7 +44,7 @@ def make_text(programs, model, device, stage):
         command += ["--emitter", "null"]
     done = subprocess.run(command, capture_output=True, env=environment, timeout=LIMIT_S)
     if done.returncode:
-        return b"exit %d" % done.returncode
+        return REFUSED + b"%d" % done.returncode
     return re.sub(rb"/\*.*?\*/", b"", done.stdout, flags=re.S) if stage == "emit" else done.stdout
 
 
@@ -53,7 +54,7 @@ def make_package(programs, model, device, _):
         done = subprocess.run([os.path.join(programs, "uir-pack"), model, "-o", path, "--device", device, "--no-native", "--quiet"],
                               capture_output=True, timeout=LIMIT_S)
         if done.returncode:
-            return b"exit %d" % done.returncode
+            return REFUSED + b"%d" % done.returncode
         with open(path, "rb") as f:
             return f.read()
 
@@ -69,7 +70,7 @@ def first_difference(a, b):
 def compare(arguments, name, model, device, what, make):
     texts = [make(programs, model, device, what) for programs in arguments.both]
     if texts[0] == texts[1]:
-        return None
+        return REFUSED if texts[0].startswith(REFUSED) else None
     if arguments.keep:
         for which, text in zip(("now", "before"), texts):
             path = os.path.join(arguments.keep, "-".join((name, device.replace(":", "_"), what, which)))
@@ -97,14 +98,20 @@ def main():
     work = [(name, model, device, stage, make_text) for name, model in models for device in arguments.devices.split(",")
             for stage in arguments.stages.split(",")]
     work += [(name, model, device, "package", make_package) for name, model in models for device in ("cpu", "vm")]
-    differ = 0
+    missing = [model for _, model in models if not os.path.isfile(model)]
+    if missing:
+        raise SystemExit(f"digests.py: there is no {missing[0]}; name the models' folder with --models")
+    differ = refused = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for said in pool.map(lambda row: compare(arguments, *row), work):
-            if said:
+            if said == REFUSED:
+                refused += 1
+            elif said:
                 differ += 1
                 print(said, flush=True)
-    print(f"{len(work) - differ} equal, {differ} differ")
-    return 1 if differ or not work else 0
+    equal = len(work) - differ - refused
+    print(f"{equal} equal, {refused} refused by both, {differ} differ")
+    return 1 if differ or not equal else 0
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ class Layers:
     def closure(self, prefix):
         found = {prefix}
         for use in self.rows[prefix]:
-            found |= {"*"} if use == "*" else self.closure(use)
+            found |= {"*"} if use == "*" else self.closure(use) - {"*"}
         return found
 
 

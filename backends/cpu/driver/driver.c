@@ -4,8 +4,8 @@
 #include "backends/cpu/driver/driver.h"
 
 #include "backends/cpu/driver/limits.h"
-
 #include "backends/cpu/target/mark.h"
+#include "backends/cpu/target/variants.h"
 #include "base/file.h"
 
 #include <dlfcn.h>
@@ -44,51 +44,11 @@ static const variant_row variants[] = {
 #include "backends/cpu/target/variants.def"
 };
 
-static const char *own_architecture(void) {
-#if defined(__x86_64__)
-    return "x86_64";
-#elif defined(__aarch64__)
-    return "aarch64";
-#else
-    return "?";
-#endif
-}
-
-/* Whether this CPU has the feature that a compiler's flag "-m<feature>" uses. */
-static bool has_feature(const char *name, size_t length) {
-#if defined(__x86_64__)
-#define FEATURE(text)                                                                                                  \
-    if (length == sizeof text - 1 && !memcmp(name, text, length)) return __builtin_cpu_supports(text) != 0;
-    FEATURE("avx2")
-    FEATURE("fma")
-    FEATURE("avx512f")
-    FEATURE("avx512bw")
-    FEATURE("avx512vl")
-    FEATURE("avx512dq")
-    FEATURE("avx512cd")
-    FEATURE("avx512vnni")
-#undef FEATURE
-    /* Every CPU with avx2 has it; compilers do not all know the name. */
-    if (length == 4 && !memcmp(name, "f16c", 4)) return __builtin_cpu_supports("avx2") != 0;
-#endif
-    (void)name, (void)length;
-    return false;
-}
-
-static bool runs_here(const variant_row *v) {
-    if (v->architecture[0] && strcmp(v->architecture, own_architecture())) return false;
-    for (const char *at = v->flags; (at = strstr(at, "-m"));) {
-        at += 2;
-        size_t length = strcspn(at, " ");
-        if (!memchr(at, '=', length) && !has_feature(at, length)) return false;
-    }
-    return true;
-}
-
 /* Later rows are better. */
 static uint32_t rank(const char *isa) {
     for (uint32_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        if (!strcmp(variants[i].name, isa)) return runs_here(&variants[i]) ? i + 1 : 0;
+        if (!strcmp(variants[i].name, isa))
+            return uir_cpu_variant_can_run(variants[i].architecture, variants[i].flags) ? i + 1 : 0;
     }
     return 0;
 }

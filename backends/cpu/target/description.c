@@ -1,6 +1,7 @@
 /* A CPU as a device: one unit per core, memory behind caches. What is legal is data; what a variant needs of the
  * machine is asked of the compiler's own feature test. */
 #include "backends/cpu/target/machine.h"
+#include "backends/cpu/target/variants.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static const uir_legal_row legal[] = {
 };
 
 typedef struct variant_row {
-    const char *name;
+    const char *name, *architecture, *flags;
     uint32_t lanes, registers, loads, multiply_adds, latency, far_bytes, near_bytes;
     uint32_t cache_kib[3], cores;
 } variant_row;
@@ -65,7 +66,7 @@ typedef struct variant_row {
 static const variant_row variants[] = {
 #define UIR_CPU_VARIANT(constant, name, architecture, flags, lanes, registers, loads, fmas, latency, far, near, l1,    \
                         l2, l3, cores)                                                                                 \
-    {name, lanes, registers, loads, fmas, latency, far, near, {l1, l2, l3}, cores},
+    {name, architecture, flags, lanes, registers, loads, fmas, latency, far, near, {l1, l2, l3}, cores},
 #include "backends/cpu/target/variants.def"
 };
 
@@ -74,25 +75,8 @@ const char *uir_cpu_variant_name(uir_cpu_variant variant) {
 }
 
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant) {
-    switch (variant) {
-    case UIR_CPU_GENERIC:
-        return true;
-#if defined(__x86_64__)
-    case UIR_CPU_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case UIR_CPU_AVX512:
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("fma");
-    case UIR_CPU_AVX512VNNI:
-        return uir_cpu_variant_runs_here(UIR_CPU_AVX512) && __builtin_cpu_supports("avx512vnni");
-#elif defined(__aarch64__)
-    case UIR_CPU_AARCH64:
-        return true;
-#endif
-    default:
-        return false;
-    }
+    return (unsigned)variant < UIR_CPU_VARIANT_COUNT &&
+           uir_cpu_variant_can_run(variants[variant].architecture, variants[variant].flags);
 }
 
 /* What one unit may keep on its chip's memory: caches hold as much as they hold, the rest costs more. No machine is

@@ -41,9 +41,10 @@ bool uir_access_guarded(const access *a);
 /* Coordinates in the pointer for an index per dim of the slice (C expressions). */
 void uir_access_coordinates(emitter *e, const access *a, const char *const *index, const char **out_coordinates);
 const char *uir_access_offset(emitter *e, const access *a, const char *const *coordinates);
-/* The condition that the coordinates are inside, "1" if proved; `skip`: a dim left out, or UINT32_MAX. */
+/* The condition that the coordinates are inside, NULL if proved; `skip`: a dim left out, or UINT32_MAX. */
 const char *uir_access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip);
-/* The same condition in two parts: coordinates that do not depend on the variable, and those that do. */
+/* The same condition in two parts: coordinates that do not depend on the variable ("1" if proved), and those that do
+ * (NULL if proved). */
 void uir_access_split_inside(emitter *e, const access *a, const char *const *coordinates, const char *variable,
                              const char **out_fixed, const char **out_moving);
 /* Reads (outside: the fill, else `otherwise`) or writes one element. */
@@ -58,6 +59,9 @@ along uir_access_along_last(emitter *e, const access *a, uint32_t *out_dim);
 /* C index expressions of a slice's dims for loop variables over `shape` (aligned at the end, 1 broadcasts). */
 void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank,
                       const char *const *loops, const char **out_index);
+/* The last of these indices: one element for all, the loop's own variable, or another expression of it. */
+typedef enum place { PLACE_ONE, PLACE_LOOP, PLACE_OTHER } place;
+place uir_access_last(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank);
 /* Drops leading dims of extent 1, down to `keep` dims; returns how many were dropped. */
 uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep);
 

@@ -164,9 +164,10 @@ static void emit_addresses(run *r, bool all_inside) {
         uir_access_coordinates(e, &o->access, uir_run_index_last(r, o, "0", index), coordinates);
         const char *address =
             uir_c_format(&e->c, "%s + (%s)", o->access.base, uir_access_offset(e, &o->access, coordinates));
-        inside = all_inside ? "1" : uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
-        if (!all_inside && o->row > 0) inside = uir_c_format(&e->c, "%s + %u < %s && %s", row, o->row, rows, inside);
-        if (strcmp(inside, "1") == 0)
+        inside = all_inside ? NULL : uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
+        if (!all_inside && o->row > 0)
+            inside = uir_c_format(&e->c, "%s + %u < %s && %s", row, o->row, rows, inside ? inside : "1");
+        if (!inside)
             uir_c_line(&e->c, "%s = %s;", o->name, address);
         else
             uir_c_line(&e->c, "%s = %s ? %s : %s;", o->name, inside, address, o->blank);

@@ -11,14 +11,27 @@
 typedef struct plane {
     access access;
     uint32_t first;             /* slice dims before this one are 1 */
-    const char *row, *column;   /* address steps of the two dims */
+    uir_dim row, column;        /* address steps of the two dims */
     const char *rows, *columns; /* how many of them memory has, or NULL: all */
     const char *at;             /* offset of the first element */
-    const char *panel;          /* address step of 32 columns */
-    uint32_t group;             /* rows that lie together, for each column in turn: `row` is their share of a step */
-    bool nothing;               /* condition `inside` decides whether anything is there */
-    const char *inside;
+    uir_dim panel;              /* address step of 32 columns */
+    const char *panel_text;
+    uint32_t group;     /* rows that lie together, for each column in turn: `row` is their share of a step */
+    bool nothing;       /* condition `inside` decides whether anything is there */
+    const char *inside; /* NULL: all of it is there */
 } plane;
+
+/* 32 columns, each `column` from the next. */
+static void set_panel(emitter *e, plane *p) {
+    p->panel = uir_dim_mul(e->c.igraph->dims, p->column, uir_dim_const(e->c.igraph->dims, 32));
+    p->panel_text = uir_c_product(&e->c, uir_c_dim(&e->c, p->column), "32");
+}
+
+/* Panels of 32 columns, `step` apart. */
+static void set_panel_step(emitter *e, plane *p, uir_dim step) {
+    p->panel = step;
+    p->panel_text = uir_c_dim(&e->c, step);
+}
 
 typedef struct term {
     uir_dim base;                       /* the coordinate at all axes 0 */
@@ -168,8 +181,8 @@ static bool step_of_side(emitter *e, const uir_islice *window, uint32_t first, u
 /* A window that is nowhere outside, its sides of several axes each, as a matrix. */
 static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
-    const char *at = "0", *panel = NULL;
-    uir_dim row, column;
+    const char *at = "0";
+    uir_dim panel = UIR_DIM_NONE;
     if (!slice->window || slice->has_fill) return false;
     uir_access_init(e, slice, in->unguarded >> k & 1, &out->access);
     const uir_ipointer *p = out->access.pointer;
@@ -179,12 +192,12 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
         term t;
         if (out->access.low[d] || out->access.high[d] || !linear(e, slice, slice->starts[d], &t)) return false;
         if (is_panelled(e, slice, out->first, d, &t, out->group)) {
-            panel = uir_c_dim(&e->c, p->layout.modes[d][1].stride);
+            panel = p->layout.modes[d][1].stride;
             at = uir_c_sum(&e->c, at,
                            uir_c_product(&e->c,
                                          uir_c_format(&e->c, "(%s) / (%s)", uir_c_dim(&e->c, t.base),
                                                       uir_c_dim(&e->c, p->layout.modes[d][0].size)),
-                                         uir_c_format(&e->c, "(%s)", panel)));
+                                         uir_c_format(&e->c, "(%s)", uir_c_dim(&e->c, panel))));
             continue;
         }
         if (p->layout.mode_count[d] != 1 && !uir_c_dim_is(&e->c, t.base, 0)) return false;
@@ -192,22 +205,23 @@ static bool plane_of_window(emitter *e, const uir_iinstruction *in, uint32_t k, 
                        uir_c_product(&e->c, uir_c_format(&e->c, "(%s)", uir_c_dim(&e->c, t.base)),
                                      uir_c_format(&e->c, "(%s)", uir_c_dim(&e->c, p->layout.modes[d][0].stride))));
     }
-    if (!step_of_side(e, slice, out->first, out->first, out->group, &row) ||
-        !step_of_side(e, slice, out->first, out->first + 1, out->group, &column))
+    if (!step_of_side(e, slice, out->first, out->first, out->group, &out->row) ||
+        !step_of_side(e, slice, out->first, out->first + 1, out->group, &out->column))
         return false;
     /* A side of one element has no distance; any serves. */
-    if (uir_c_dim_is(&e->c, slice->counts[out->first + 1], 1)) column = uir_dim_const(e->c.igraph->dims, 1);
+    if (uir_c_dim_is(&e->c, slice->counts[out->first + 1], 1)) out->column = uir_dim_const(e->c.igraph->dims, 1);
     out->at = at;
-    out->row = uir_c_dim(&e->c, row);
-    out->column = uir_c_dim(&e->c, column);
-    out->panel = panel ? panel : uir_c_product(&e->c, out->column, "32");
+    if (panel.id)
+        set_panel_step(e, out, panel);
+    else
+        set_panel(e, out);
     return true;
 }
 
 /* A box as a matrix with constant distances; false when it is not one. */
 static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *out) {
     const uir_islice *slice = &in->slices[k];
-    *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .inside = "1", .group = 1};
+    *out = (plane){.first = uir_access_leading_ones(e, slice, 2), .group = 1};
     uint32_t dims[2] = {out->first, out->first + 1};
     if (slice->block || slice->rank - out->first != 2) return false;
     if (slice->window && !(slice = uir_emit_box_of_window(e, slice, out->first, dims)))
@@ -231,10 +245,10 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
                                             uir_c_dim(&e->c, slice->starts[d]));
             *(i ? &out->columns : &out->rows) = left;
         }
-        const char *step = uir_c_dim(&e->c, p->layout.modes[d][0].stride);
+        const uir_dim step = p->layout.modes[d][0].stride;
         *(i ? &out->column : &out->row) = step;
         if (p->layout.mode_count[d] == 1) {
-            if (i) out->panel = uir_c_product(&e->c, step, "32");
+            if (i) set_panel(e, out);
             continue;
         }
         int64_t size, count;
@@ -242,7 +256,7 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
         if (!uir_c_dim_multiple_of(&e->c, slice->starts[d], size)) return false;
         if (!i && group_of(e, p, d) > 1 && uir_c_dim_multiple_of(&e->c, slice->counts[d], size)) {
             out->group = group_of(e, p, d);
-            out->row = uir_c_dim(&e->c, step_in_groups(e, p, d));
+            out->row = step_in_groups(e, p, d);
             continue;
         }
         bool fits = uir_dim_is_const(e->c.igraph->dims, slice->counts[d], &count) && count <= size;
@@ -252,13 +266,16 @@ static bool plane_of(emitter *e, const uir_iinstruction *in, uint32_t k, plane *
             fits = high <= size;
         }
         if (i && (fits || (size == 32 && p->layout.mode_count[d] == 2))) {
-            out->panel = fits ? uir_c_product(&e->c, step, "32") : uir_c_dim(&e->c, p->layout.modes[d][1].stride);
+            if (fits)
+                set_panel(e, out);
+            else
+                set_panel_step(e, out, p->layout.modes[d][1].stride);
         } else if (!fits) {
             return false;
         }
     }
     out->inside = uir_access_inside(e, &whole, coordinates, UINT32_MAX);
-    return strcmp(out->inside, "1") == 0 || !slice->has_fill;
+    return !out->inside || !slice->has_fill;
 }
 
 static const char *smaller(emitter *e, const char *a, const char *b) {
@@ -278,8 +295,10 @@ static void emit_extents(emitter *e, const uir_iinstruction *in, const plane *c,
         m = smaller(e, m, a->rows);
         k = smaller(e, k, a->columns);
     }
-    const char *inside = uir_c_format(&e->c, "%s && %s && %s", c->inside, a ? a->inside : "1", b->inside);
-    if (strcmp(inside, "1 && 1 && 1") != 0) m = uir_c_format(&e->c, "%s ? %s : 0", inside, m);
+    const char *inside[3] = {c->inside, a ? a->inside : NULL, b->inside};
+    if (inside[0] || inside[1] || inside[2])
+        m = uir_c_format(&e->c, "%s && %s && %s ? %s : 0", inside[0] ? inside[0] : "1", inside[1] ? inside[1] : "1",
+                         inside[2] ? inside[2] : "1", m);
     uir_c_line(&e->c, "const int64_t m = %s, n = %s;", m, n);
     if (a) uir_c_line(&e->c, "const int64_t k = %s;", k);
 }
@@ -316,8 +335,8 @@ static const char *begins(emitter *e, const uir_iinstruction *in) {
 
 /* Does the routine take the sums and the second factor where they lie? c's columns lie together. */
 static bool suit(emitter *e, const uir_iinstruction *in, const plane *c, const plane *b) {
-    if (strcmp(c->column, "1") != 0 || strcmp(c->panel, "32") != 0 || c->group != 1) return false;
-    return strcmp(b->column, uir_c_format(&e->c, "%u", b->group)) == 0 && (b->group == 1 || is_dot(in));
+    if (!uir_c_dim_is(&e->c, c->column, 1) || !uir_c_dim_is(&e->c, c->panel, 32) || c->group != 1) return false;
+    return uir_c_dim_is(&e->c, b->column, b->group) && (b->group == 1 || is_dot(in));
 }
 
 static bool find_direct(emitter *e, const uir_iinstruction *in, plane *c, plane *a, plane *b) {
@@ -331,8 +350,9 @@ static bool emit_direct(emitter *e, const uir_iinstruction *in) {
     uir_c_open(&e->c, "%s", "");
     emit_extents(e, in, &c, &a, &b);
     uir_c_line(&e->c, "%s(%s + (%s), %s, %s + (%s), %s, %s%s, %s + (%s), %s, %s%s, m, n, k%s);", routine_of(e, in),
-               c.access.base, c.at, c.row, a.access.base, a.at, a.row, a.column, signedness(e, in, in->dtype_b),
-               b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group), begins(e, in));
+               c.access.base, c.at, uir_c_dim(&e->c, c.row), a.access.base, a.at, uir_c_dim(&e->c, a.row),
+               uir_c_dim(&e->c, a.column), signedness(e, in, in->dtype_b), b.access.base, b.at, uir_c_dim(&e->c, b.row),
+               b.panel_text, second_factor(e, in, b.group), begins(e, in));
     uir_c_close(&e->c);
     return true;
 }
@@ -411,11 +431,9 @@ bool uir_emit_can_begin(emitter *e, const uir_iinstruction *in) {
     plane c, a, b;
     window w;
     /* What is not there of a factor is not added, and the sums of what is there are all begun. */
-    if (!can_be_told_to_begin(in) || !plane_of(e, in, 0, &c) || c.rows || c.columns || strcmp(c.inside, "1") != 0)
-        return false;
-    if (find_direct(e, in, &c, &a, &b))
-        return !a.rows && !b.columns && strcmp(a.inside, "1") == 0 && strcmp(b.inside, "1") == 0;
-    return find_window(e, in, &c, &w, &b) && !b.columns && strcmp(b.inside, "1") == 0;
+    if (!can_be_told_to_begin(in) || !plane_of(e, in, 0, &c) || c.rows || c.columns || c.inside) return false;
+    if (find_direct(e, in, &c, &a, &b)) return !a.rows && !b.columns && !a.inside && !b.inside;
+    return find_window(e, in, &c, &w, &b) && !b.columns && !b.inside;
 }
 
 /* What is outside, as 32 bits: those of a byte, four times. */
@@ -467,9 +485,9 @@ static bool emit_window(emitter *e, const uir_iinstruction *in) {
     }
     const char *routine =
         is_dot(in) ? "uir_mma_dot_window" : uir_c_format(&e->c, "uir_mma_window_%s", uir_dtype_name(in->dtype_c));
-    uir_c_line(&e->c, "%s(%s + (%s), %s, &w%s, %s + (%s), %s, %s%s, m, n%s);", routine, c.access.base, c.at, c.row,
-               signedness(e, in, in->dtype_b), b.access.base, b.at, b.row, b.panel, second_factor(e, in, b.group),
-               begins(e, in));
+    uir_c_line(&e->c, "%s(%s + (%s), %s, &w%s, %s + (%s), %s, %s%s, m, n%s);", routine, c.access.base, c.at,
+               uir_c_dim(&e->c, c.row), signedness(e, in, in->dtype_b), b.access.base, b.at, uir_c_dim(&e->c, b.row),
+               b.panel_text, second_factor(e, in, b.group), begins(e, in));
     uir_c_close(&e->c);
     return true;
 }

@@ -13,14 +13,13 @@ typedef struct lines {
 static void open_lines(emitter *e, const uir_islice *operand, const uir_islice *result, uir_iaxis axis, lines *out) {
     out->rank = operand->rank;
     out->axis = axis == UIR_IAXIS_COL ? operand->rank - 2 : operand->rank - 1;
-    const char *number = "0";
+    const char *number = NULL;
     for (uint32_t d = 0; d < operand->rank; d++) {
         out->loops[d] = uir_c_format(&e->c, "k%u", d);
         if (d == out->axis) continue;
         const char *count = uir_c_dim(&e->c, operand->counts[d]);
         uir_c_open(&e->c, "for (int64_t %s = 0; %s < %s; %s++)", out->loops[d], out->loops[d], count, out->loops[d]);
-        number = strcmp(number, "0") == 0 ? out->loops[d]
-                                          : uir_c_format(&e->c, "(%s) * (%s) + %s", number, count, out->loops[d]);
+        number = number ? uir_c_format(&e->c, "(%s) * (%s) + %s", number, count, out->loops[d]) : out->loops[d];
     }
     /* An axis that the result lacks or has as 1; the others in order, when the result says so, else by number. */
     bool same = result->rank == operand->rank && uir_c_dim_is(&e->c, result->counts[out->axis], 1),
@@ -29,7 +28,7 @@ static void open_lines(emitter *e, const uir_islice *operand, const uir_islice *
         same = d == out->axis || uir_dim_equal(result->counts[d], operand->counts[d]);
     for (uint32_t d = 0; less && d < result->rank; d++)
         less = uir_dim_equal(result->counts[d], operand->counts[d < out->axis ? d : d + 1]);
-    const char *rest = number;
+    const char *rest = number ? number : "0";
     for (uint32_t d = result->rank; d-- > 0;) {
         if (same) {
             out->line[d] = d == out->axis ? "0" : out->loops[d];
@@ -90,7 +89,7 @@ static bool emit_columns(emitter *e, const uir_iinstruction *in) {
                                           uir_c_dim(&e->c, source.pointer->extents[moving]), coordinates[moving])
                            : "n - j";
     const char *inside = uir_access_inside(e, &source, coordinates, moving);
-    if (strcmp(inside, "1") != 0) high = uir_c_format(&e->c, "%s ? %s : 0", inside, high);
+    if (inside) high = uir_c_format(&e->c, "%s ? %s : 0", inside, high);
     const char *fill = uir_c_literal(e, in->dtype, from->has_fill ? from->fill : 0);
     uir_c_line(&e->c, "const int64_t first = %s, last = %s;", low, high);
     uir_c_line(&e->c,

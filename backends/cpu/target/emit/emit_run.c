@@ -157,15 +157,13 @@ static void prepare(run *r, uint32_t at, uint32_t k) {
     operand *o = &r->operands[at * UIR_IOP_MAX_SLICES + k];
     uir_run_begin_access(r, at, k, &o->access);
     o->used = true;
-    const char *index[INDEX_MAX];
-    uir_access_align(e, &in->slices[k], r->shape, r->rank, r->loops, index);
+    place last = uir_access_last(e, &in->slices[k], r->shape, r->rank);
     o->name = uir_c_format(&e->c, "a%u", e->next++);
-    const char *last = o->access.slice->rank ? index[o->access.slice->rank - 1] : "0";
-    if (strcmp(last, "0") == 0) {
+    if (last == PLACE_ONE) {
         /* One element along the last dim: read once a row, written as the first lane of a row of one. */
         o->along = k == 0 ? uir_access_along_last(e, &o->access, &o->dim) : ALONG_SPLAT;
         if (k == 0 && (o->along == ALONG_SPLAT || o->along == ALONG_SECOND)) o->along = ALONG_ANY;
-    } else if (strcmp(last, "j") != 0) {
+    } else if (last == PLACE_OTHER) {
         o->along = ALONG_ANY;
     } else {
         o->along = uir_access_along_last(e, &o->access, &o->dim);
@@ -229,8 +227,8 @@ static void emit_row_operand(run *r, operand *o) {
     bool second = o->along == ALONG_SECOND;
     if (o->blank) {
         const char *inside = uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
-        uir_c_line(&e->c, "const %s *const %s = %s ? %s + (%s) : %s;", o->access.type, o->name, inside, o->access.base,
-                   uir_access_offset(e, &o->access, coordinates), o->blank);
+        uir_c_line(&e->c, "const %s *const %s = %s ? %s + (%s) : %s;", o->access.type, o->name, inside ? inside : "1",
+                   o->access.base, uir_access_offset(e, &o->access, coordinates), o->blank);
         return;
     }
     if (o->along == ALONG_UNIT || second)
@@ -246,8 +244,8 @@ static void emit_row_operand(run *r, operand *o) {
             ? uir_c_format(&e->c, second ? "uir_min(n, (%s - (%s) + 1) / 2)" : "uir_min(n, %s - (%s))", extent, start)
             : "n";
     uir_c_line(&e->c, "const int64_t %s_first = %s;", o->name, low);
-    uir_c_line(&e->c, strcmp(inside, "1") == 0 ? "const int64_t %s_last = %s;" : "const int64_t %s_last = %s ? %s : 0;",
-               o->name, strcmp(inside, "1") == 0 ? high : inside, high);
+    if (inside) high = uir_c_format(&e->c, "%s ? %s : 0", inside, high);
+    uir_c_line(&e->c, "const int64_t %s_last = %s;", o->name, high);
     uir_c_line(&e->c, "first = uir_max(first, %s_first);", o->name);
     uir_c_line(&e->c, "last = uir_min(last, %s_last);", o->name);
 }
@@ -323,7 +321,7 @@ static const char *emit_load(run *r, const operand *o, body body) {
         uir_access_split_inside(e, &o->access, coordinates, "jl", &fixed, &moving);
         const char *element =
             uir_c_format(&e->c, "%s[%s]", o->access.base, uir_access_offset(e, &o->access, coordinates));
-        if (strcmp(moving, "1") != 0) element = uir_c_format(&e->c, "(%s ? %s : %s)", moving, element, outside);
+        if (moving) element = uir_c_format(&e->c, "(%s ? %s : %s)", moving, element, outside);
         uir_c_line(&e->c, "%s %s_lanes[UIR_LANES];", type, name);
         uir_c_line(&e->c, "const int %s_inside = %s;", name, fixed);
         uir_c_open(&e->c, "if (%s_inside) for (int64_t l = 0; l < UIR_LANES; l++)", name);

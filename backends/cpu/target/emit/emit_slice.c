@@ -40,12 +40,9 @@ static void bind_axes(emitter *e, const uir_islice *slice, const char *const *in
         const char *rest = index[dim];
         for (uint32_t a = end; a-- > first;) {
             const char *extent = uir_c_dim(&e->c, slice->axes[a].extent);
-            bool zero = strcmp(rest, "0") == 0;
-            const char *digit = zero         ? "0"
-                                : a == first ? uir_c_format(&e->c, "(%s)", rest)
-                                             : uir_c_format(&e->c, "((%s) %% (%s))", rest, extent);
-            e->c.symbols[slice->axes[a].symbol] = digit;
-            if (!zero && a > first) rest = uir_c_format(&e->c, "(%s) / (%s)", rest, extent);
+            const char *digit = a == first ? rest : uir_c_remainder(&e->c, rest, extent);
+            e->c.symbols[slice->axes[a].symbol] = uir_c_parenthesised(&e->c, digit);
+            if (a > first) rest = uir_c_quotient(&e->c, rest, extent);
         }
         first = end;
     }
@@ -67,10 +64,10 @@ const char *uir_access_offset(emitter *e, const access *a, const char *const *co
         const char *rest = coordinates[d];
         for (uint32_t m = 0; m < count; m++) {
             const char *digit = rest;
-            if (m + 1 < count && strcmp(rest, "0") != 0) {
+            if (m + 1 < count) {
                 const char *size = uir_c_dim(&e->c, modes[m].size);
-                digit = uir_c_format(&e->c, "(%s) %% (%s)", rest, size);
-                rest = uir_c_format(&e->c, "(%s) / (%s)", rest, size);
+                digit = uir_c_remainder(&e->c, rest, size);
+                rest = uir_c_quotient(&e->c, rest, size);
             }
             sum = uir_c_sum(&e->c, sum, uir_c_product(&e->c, digit, uir_c_dim(&e->c, modes[m].stride)));
         }
@@ -88,7 +85,7 @@ const char *uir_access_inside(emitter *e, const access *a, const char *const *co
             text = uir_c_format(&e->c, "%s%s%s < %s", text ? text : "", text ? " && " : "", c,
                                 uir_c_dim(&e->c, a->pointer->extents[d]));
     }
-    return text ? text : "1";
+    return text;
 }
 
 void uir_access_split_inside(emitter *e, const access *a, const char *const *coordinates, const char *variable,
@@ -102,7 +99,7 @@ void uir_access_split_inside(emitter *e, const access *a, const char *const *coo
                                  uir_c_dim(&e->c, a->pointer->extents[d]));
     }
     *out_fixed = fixed ? fixed : "1";
-    *out_moving = moving ? moving : "1";
+    *out_moving = moving;
 }
 
 const char *uir_access_read(emitter *e, const access *a, const char *const *index, const char *otherwise) {
@@ -110,7 +107,7 @@ const char *uir_access_read(emitter *e, const access *a, const char *const *inde
     uir_access_coordinates(e, a, index, coordinates);
     const char *inside = uir_access_inside(e, a, coordinates, UINT32_MAX);
     const char *element = uir_c_format(&e->c, "%s[%s]", a->base, uir_access_offset(e, a, coordinates));
-    if (strcmp(inside, "1") == 0) return element;
+    if (!inside) return element;
     return uir_c_format(&e->c, "(%s ? %s : %s)", inside, element,
                         a->slice->has_fill ? uir_c_literal(e, a->pointer->dtype, a->slice->fill) : otherwise);
 }
@@ -120,7 +117,7 @@ void uir_access_write(emitter *e, const access *a, const char *const *index, con
     uir_access_coordinates(e, a, index, coordinates);
     const char *inside = uir_access_inside(e, a, coordinates, UINT32_MAX);
     const char *offset = uir_access_offset(e, a, coordinates);
-    if (strcmp(inside, "1") == 0)
+    if (!inside)
         uir_c_line(&e->c, "%s[%s] = %s;", a->base, offset, value);
     else
         uir_c_line(&e->c, "if (%s) %s[%s] = %s;", inside, a->base, offset, value);
@@ -209,6 +206,11 @@ void uir_access_align(emitter *e, const uir_islice *slice, const uir_dim *shape,
         else
             out[d] = uir_c_format(&e->c, "(%s == 1 ? 0 : %s)", uir_c_dim(&e->c, slice->counts[d]), loop);
     }
+}
+
+place uir_access_last(emitter *e, const uir_islice *slice, const uir_dim *shape, uint32_t shape_rank) {
+    if (!slice->rank || !shape_rank || uir_c_dim_is(&e->c, slice->counts[slice->rank - 1], 1)) return PLACE_ONE;
+    return uir_dim_equal(slice->counts[slice->rank - 1], shape[shape_rank - 1]) ? PLACE_LOOP : PLACE_OTHER;
 }
 
 uint32_t uir_access_leading_ones(emitter *e, const uir_islice *slice, uint32_t keep) {
