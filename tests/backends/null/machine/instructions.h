@@ -1,5 +1,5 @@
-/* Of the machine that does not exist: its instructions, an element after the other. Arithmetic is that of ir/machine/iops.def,
- * in its order, so that results can be held to the interpreter's bit by bit. */
+/* Of the machine that does not exist: its instructions, an element after the other. Arithmetic is that of
+ * ir/machine/iops.def, in its order, so that results can be held to the interpreter's bit by bit. */
 #ifndef NULL_INSTRUCTIONS_H
 #define NULL_INSTRUCTIONS_H
 
