@@ -194,6 +194,9 @@ struct uir_session {
 };
 /* Whether the value can be bound to input `index`; BAD_DATA with a message that has both types. */
 uir_status uir_session_check_input(uir_call *call, const uir_session *session, size_t index, const uir_datum *datum);
+/* Bytes from the first element to the end of the last; `strides` NULL: packed. False if they overflow. */
+bool uir_session_measure_footprint(uir_dtype dtype, uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                   size_t *out_bytes);
 /* Fills the session's datums with its inputs; INVALID_ARGUMENT with a message for each unbound input. */
 uir_status uir_session_take_inputs(uir_call *call, uir_session *session);
 /* Makes values of the output datums, and takes ownership of them. */

@@ -111,6 +111,21 @@ uir_status uir_pl_add_nodes(planner *p);
 /* Adds the unproved constraints on sizes of the node, or of those in a group's body, as checks of the plan's block. */
 uir_status uir_pl_add_checks(planner *p, const uir_node_info *node, uint32_t block);
 
+/* ---- slack.c ---- */
+/* The value that the output's elements are computed as: reshapes give the same ones. */
+uir_value_id uir_pl_find_source(const uir_module *m, uir_value_id value);
+/* The slack of operand `k` of the node, along `axis` (results follow the operands): the symbol of its port. */
+uir_status uir_pl_add_port_slack(planner *p, const uir_node_info *node, int64_t k, int64_t axis, uint32_t *out);
+/* Replaces the expressions of slack that ports hold by symbols; called after all steps. */
+uir_status uir_pl_finish_slack(planner *p);
+
+/* ---- symbols.c ---- */
+/* Adds the symbols that the node mentions, as two attributes: their numbers in the module, and their sizes. */
+uir_status uir_pl_add_symbols(planner *p, const uir_node_info *node);
+/* Whether the sizes of the output `value` are known when its source is computed: a reshape may be to sizes that are
+ * computed later. */
+uir_status uir_pl_is_sized(planner *p, uir_value_id value, uir_value_id source, bool *out_sized);
+
 /* ---- steps.c ---- */
 /* Every node that only the opener could run, in bodies as well, is an error. */
 uir_status uir_pl_refuse_custom(planner *p, uir_graph_id graph);

@@ -134,43 +134,6 @@ static uir_status find_kernel(planner *p, const uir_node_info *node, uint32_t *o
                        uir_node_string(p->module, node, "kernel", ""));
 }
 
-/* The value that the output's elements are made as: reshapes give the same ones. */
-static uir_value_id find_source(const uir_module *m, uir_value_id value) {
-    for (;;) {
-        uir_node_id producer = uir_value_info_get(m, value)->producer;
-        if (!producer.id || uir_node_get(m, producer)->op != UIR_OP_RESHAPE) return value;
-        value = uir_node_get(m, producer)->inputs[0];
-    }
-}
-
-/* ---- slack ---- */
-static uir_plan_port *find_port(planner *p, uir_value_id value) {
-    const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
-    for (uint32_t i = 0; i < main->inputs.count; i++)
-        if (main->inputs.data[i].id == value.id) return &p->inputs.data[i];
-    for (uint32_t i = 0; i < main->outputs.count; i++)
-        if (main->outputs.data[i].id == value.id) return &p->outputs.data[i];
-    return NULL;
-}
-
-/* The slack of operand `k` (results follow the operands): its port's symbol. */
-static uir_status add_port_slack(planner *p, const uir_node_info *node, int64_t k, int64_t axis, uint32_t *out) {
-    uir_value_id value = {0};
-    if (k >= 0 && k < node->input_count) value = find_source(p->module, node->inputs[k]);
-    if (k >= node->input_count && k - node->input_count < node->output_count)
-        value = node->outputs[k - node->input_count];
-    uir_plan_port *port = value.id ? find_port(p, value) : NULL;
-    if (!port || axis < 0 || axis >= (int64_t)uir_value_type(p->module, value)->rank)
-        return uir_pl_fail(p, node, UIR_STATUS_BAD_FILE, "its slack belongs to no input or output");
-    if (port->slack == UIR_PLAN_NONE) {
-        UIR_TRY(uir_pl_add_fresh_dim(p, out));
-        port->slack = *out;
-        port->slack_axis = (uint32_t)axis;
-    }
-    *out = port->slack;
-    return UIR_STATUS_OK;
-}
-
 /* The group's sizes, and the slack that its kernel counts. */
 static uir_status add_sizes(planner *p, const uir_node_info *node, const uir_plan_kernel *kernel, const uir_dim *sizes,
                             uint32_t size_count, uir_plan_list *out_values) {
@@ -186,7 +149,7 @@ static uir_status add_sizes(planner *p, const uir_node_info *node, const uir_pla
     for (uint32_t i = 0; i < slack_count / 2; i++) {
         uint32_t *value = &values[size_count + i];
         UIR_TRY(slack[2 * i] < 0 ? uir_pl_add_number(p, 0, value)
-                                 : add_port_slack(p, node, slack[2 * i], slack[2 * i + 1], value));
+                                 : uir_pl_add_port_slack(p, node, slack[2 * i], slack[2 * i + 1], value));
     }
     return uir_pl_add_list(p, values, kernel->dim_count, out_values);
 }
@@ -411,64 +374,6 @@ static uir_status plan_host(planner *p, const uir_node_info *node, uint32_t bloc
 static plan_node *find_rule(uir_op op);
 
 /* ---- what the package's opener computes ---- */
-typedef struct symbol_list {
-    planner *p;
-    uir_vector(uir_plan_integer) ids;
-    uir_vector(uir_dim) dims;
-    bool *seen; /* by symbol */
-    uir_status status;
-} symbol_list;
-
-static void note_symbol(void *user, uir_symbol symbol) {
-    symbol_list *list = user;
-    if (list->seen[symbol.id] || list->status != UIR_STATUS_OK) return;
-    list->seen[symbol.id] = true;
-    list->status = uir_vector_push(&list->p->arena, &list->ids, ((uir_plan_integer){symbol.id}));
-    uir_dim dim = uir_dim_symbol(list->p->module->dims, symbol);
-    if (list->status == UIR_STATUS_OK) list->status = uir_vector_push(&list->p->arena, &list->dims, dim);
-}
-
-static void note_value(symbol_list *list, uir_value_id value) {
-    if (!value.id) return;
-    const uir_type *type = uir_value_type(list->p->module, value);
-    for (uint32_t d = 0; type->rank_known && d < type->rank; d++)
-        uir_dim_visit_symbols(list->p->module->dims, type->dims[d], note_symbol, list);
-}
-
-static void note_node(symbol_list *list, const uir_node_info *node) {
-    const uir_module *module = list->p->module;
-    for (uint32_t i = 0; i < node->input_count; i++) note_value(list, node->inputs[i]);
-    for (uint32_t i = 0; i < node->output_count; i++) note_value(list, node->outputs[i]);
-    for (uint32_t i = 0; i < node->attribute_count; i++) {
-        const uir_attribute *a = &node->attributes[i];
-        for (uint32_t d = 0; a->kind == UIR_ATTRIBUTE_DIMS && d < a->count; d++)
-            uir_dim_visit_symbols(module->dims, a->value.dims[d], note_symbol, list);
-        if (a->kind != UIR_ATTRIBUTE_GRAPH) continue;
-        const uir_graph_info *body = uir_graph_get(module, a->value.graph);
-        for (uint32_t k = 0; k < body->inputs.count; k++) note_value(list, body->inputs.data[k]);
-        for (uint32_t n = 0; n < body->nodes.count; n++) note_node(list, uir_node_get(module, body->nodes.data[n]));
-    }
-}
-
-/* The dims that the node is about: numbers of the module's symbols, and what they are in the plan. */
-static uir_status add_symbols(planner *p, const uir_node_info *node) {
-    symbol_list list = {.p = p};
-    UIR_TRY_ALLOCATE(list.seen, uir_arena_allocate_array(&p->arena, (size_t)uir_dims_symbol_count(p->module->dims) + 1,
-                                                         sizeof *list.seen));
-    note_node(&list, node);
-    UIR_TRY(list.status);
-    uir_plan_attribute ids = {0, UIR_PLAN_INTEGERS, p->integers.count, list.ids.count},
-                       values = {0, UIR_PLAN_SIZES, 0, list.dims.count};
-    for (uint32_t i = 0; i < list.ids.count; i++) UIR_TRY(uir_vector_push(&p->arena, &p->integers, list.ids.data[i]));
-    uir_plan_list expressions;
-    UIR_TRY(uir_pl_add_expressions(p, &p->scope, list.dims.data, list.dims.count, &expressions));
-    values.first = expressions.first;
-    UIR_TRY(uir_pl_add_text(p, "symbols", strlen("symbols"), &ids.name));
-    UIR_TRY(uir_pl_add_text(p, "values", strlen("values"), &values.name));
-    UIR_TRY(uir_vector_push(&p->arena, &p->attributes, ids));
-    return uir_vector_push(&p->arena, &p->attributes, values);
-}
-
 static uir_status plan_custom(planner *p, const uir_node_info *node, uir_node_id id, uint32_t block) {
     uir_plan_step step = {.kind = UIR_PLAN_STEP_HOST, .other = UIR_PLAN_NONE};
     bool effect = (uir_op_get_row(node->op)->traits & UIR_TRAIT_EFFECT) != 0;
@@ -483,7 +388,7 @@ static uir_status plan_custom(planner *p, const uir_node_info *node, uir_node_id
     UIR_TRY(uir_vector_push(&p->arena, &p->integers, ((uir_plan_integer){id.id})));
     UIR_TRY(uir_pl_add_text(p, "node", strlen("node"), &number.name));
     UIR_TRY(uir_vector_push(&p->arena, &p->attributes, number));
-    UIR_TRY(add_symbols(p, node));
+    UIR_TRY(uir_pl_add_symbols(p, node));
     step.attribute_count = p->attributes.count - step.first_attribute;
     UIR_TRY(describe(p, node, &step));
     return push_step(p, block, &step);
@@ -582,32 +487,6 @@ static bool is_placeable(const uir_module *m, uir_value_id value) {
            ((row->traits & UIR_TRAIT_HOST) && !(row->traits & UIR_TRAIT_EFFECT));
 }
 
-/* Whether the output's sizes are known when its source is made: a reshape may be to sizes that are computed later. */
-static uir_status is_sized(planner *p, uir_value_id value, uir_value_id source, bool *out_sized) {
-    const uir_module *m = p->module;
-    const uir_graph_info *main = uir_graph_get(m, m->main);
-    uir_node_id producer = uir_value_info_get(m, source)->producer;
-    symbol_list list = {.p = p};
-    uint32_t known;
-    *out_sized = true;
-    if (value.id == source.id) return UIR_STATUS_OK;
-    UIR_TRY_ALLOCATE(
-        list.seen, uir_arena_allocate_array(&p->arena, (size_t)uir_dims_symbol_count(m->dims) + 1, sizeof *list.seen));
-    for (uint32_t i = 0; i < main->inputs.count; i++) note_value(&list, main->inputs.data[i]);
-    for (uint32_t i = 0; i < main->nodes.count; i++) {
-        const uir_node_info *node = uir_node_get(m, main->nodes.data[i]);
-        uint32_t count = 0;
-        const uir_dim *dims = node->op == UIR_OP_BIND_DIMS ? uir_node_dims(m, node, "dims", &count) : NULL;
-        for (uint32_t d = 0; d < count; d++) uir_dim_visit_symbols(m->dims, dims[d], note_symbol, &list);
-        for (uint32_t k = 0; k < node->output_count; k++) note_value(&list, node->outputs[k]);
-        if (main->nodes.data[i].id == producer.id) break;
-    }
-    known = list.ids.count;
-    note_value(&list, value);
-    *out_sized = list.ids.count == known;
-    return list.status;
-}
-
 static uir_status add_port(planner *p, const char *name, uir_value_id value, uint32_t tensor, uir_plan_port *out) {
     const uir_type *type = uir_value_type(p->module, value);
     uint32_t names[UIR_PLAN_MAX_RANK];
@@ -629,57 +508,8 @@ static uir_status add_port(planner *p, const char *name, uir_value_id value, uin
     return uir_pl_add_list(p, names, type->rank, &out->dim_names);
 }
 
-/* Marks the tensor that `t` stands for. `root` has for each tensor itself or one that it stands for: what is passed on
- * the way points at the end from then on. */
-static void mark_root(uint32_t *root, bool *packed, uint32_t t) {
-    uint32_t end = t;
-    if (t == UIR_PLAN_NONE) return;
-    while (root[end] != end) end = root[end];
-    packed[end] = true;
-    for (uint32_t next; t != end; t = next) {
-        next = root[t];
-        root[t] = end;
-    }
-}
-
 static const char *name_of(const planner *p, const char *const *names, uint32_t index, uir_value_id value) {
     return names ? names[index] : uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
-}
-
-/* Which tensors are taken as packed: what another step than a launch touches, and what a body gives. */
-static void find_packed(planner *p, uint32_t *root, bool *packed) {
-    for (uint32_t t = 0; t < p->tensors.count; t++)
-        root[t] = p->tensors.data[t].storage == UIR_PLAN_STORAGE_ALIAS ? p->tensors.data[t].index : t;
-    for (uint32_t b = 0; b < p->bodies.count; b++) {
-        const uir_pl_block *body = &p->bodies.data[b];
-        for (uint32_t i = 0; i < body->outputs.count; i++) mark_root(root, packed, body->outputs.data[i]);
-        for (uint32_t i = 0; i < body->steps.count; i++) {
-            const uir_plan_step *s = &body->steps.data[i];
-            if (s->kind == UIR_PLAN_STEP_LAUNCH) continue;
-            for (uint32_t k = 0; k < s->inputs.count; k++)
-                mark_root(root, packed, p->words.data[s->inputs.first + k].value);
-            for (uint32_t k = 0; k < s->outputs.count; k++)
-                mark_root(root, packed, p->words.data[s->outputs.first + k].value);
-        }
-    }
-}
-
-static void finish_port_slack(const planner *p, const bool *packed, uir_plan_port *port) {
-    if (port->slack == UIR_PLAN_NONE) return;
-    port->slack = (uint32_t)p->operations.data[p->expressions.data[port->slack].first].value;
-    if (packed[port->tensor]) port->slack_axis = UIR_PLAN_NONE;
-}
-
-/* Ports hold the expression of their slack until all is planned: then the symbol. */
-static uir_status finish_slack(planner *p) {
-    uint32_t *root;
-    bool *packed;
-    UIR_TRY_ALLOCATE(root, uir_arena_allocate_array(&p->arena, (size_t)p->tensors.count + 1, sizeof *root));
-    UIR_TRY_ALLOCATE(packed, uir_arena_allocate_array(&p->arena, (size_t)p->tensors.count + 1, sizeof *packed));
-    find_packed(p, root, packed);
-    for (uint32_t i = 0; i < p->inputs.count; i++) finish_port_slack(p, packed, &p->inputs.data[i]);
-    for (uint32_t i = 0; i < p->outputs.count; i++) finish_port_slack(p, packed, &p->outputs.data[i]);
-    return UIR_STATUS_OK;
 }
 
 uir_status uir_pl_add_graphs(planner *p) {
@@ -695,14 +525,14 @@ uir_status uir_pl_add_graphs(planner *p) {
         UIR_TRY(uir_vector_push(&p->arena, &p->inputs, port));
     }
     for (uint32_t i = 0; i < main->outputs.count; i++) {
-        uir_value_id value = main->outputs.data[i], source = find_source(p->module, value);
+        uir_value_id value = main->outputs.data[i], source = uir_pl_find_source(p->module, value);
         uir_plan_port port;
         uint32_t tensor;
         UIR_TRY(add_tensor(p, value, UIR_PLAN_STORAGE_OUTPUT, i, &tensor));
         UIR_TRY(add_port(p, name_of(p, output_names, i, value), value, tensor, &port));
         UIR_TRY(uir_vector_push(&p->arena, &p->outputs, port));
         bool sized;
-        UIR_TRY(is_sized(p, value, source, &sized));
+        UIR_TRY(uir_pl_is_sized(p, value, source, &sized));
         if (!sized || !is_placeable(p->module, source) || p->tensor_of[source.id]) continue;
         p->tensor_of[value.id] = tensor + 1;
         UIR_TRY(add_value(p, source, UIR_PLAN_STORAGE_ALIAS, tensor));
@@ -719,6 +549,6 @@ uir_status uir_pl_add_graphs(planner *p) {
         step.op = step.node;
         UIR_TRY(push_step(p, 0, &step));
     }
-    UIR_TRY(finish_slack(p));
+    UIR_TRY(uir_pl_finish_slack(p));
     return UIR_STATUS_OK;
 }
