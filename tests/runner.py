@@ -16,12 +16,12 @@ import threading
 import time
 import xml.etree.ElementTree
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from suite import GIVEN_MODELS, ROOT, read_counts
+
 LOGS = os.path.join(ROOT, "build", "test-logs")
 MODELS_BUILT = os.path.join(ROOT, "build", "models")
 TIERS = ["fast", "default", "long"]
 SUITE_TIMEOUT_S = 1500
-SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 CMOCKA = {"passed": r"^\[  PASSED  \] (\d+) test", "failed": r"^\[  FAILED  \] (\d+) test",
           "skipped": r"^\[  SKIPPED \] (\d+) test"}
 SANITIZER_ENVIRONMENT = {
@@ -137,7 +137,7 @@ def read_suites(path):
 def missing(reasons):
     """How many of the reasons for a skip are that something is missing (`needs NAME: ...`) that $UIR_REQUIRE names."""
     required = os.environ.get("UIR_REQUIRE", "").split(",")
-    found = (re.match(r"needs (\w+): ", reason) for reason in reasons)
+    found = (re.match(r"(?:test_\w+: )?needs (\w+): ", reason) for reason in reasons)
     return sum(bool(match) and match.group(1) in required for match in found)
 
 
@@ -194,9 +194,9 @@ class Runner:
         """The counts of a program: of its cmocka cases and of its own closing line; and whether it told any."""
         told = {key: re.findall(pattern, output, re.M) for key, pattern in CMOCKA.items()}
         counts = Counts(**{key: sum(map(int, numbers)) for key, numbers in told.items()})
-        own = SUMMARY.findall(output)
+        own = read_counts(output)
         if own:
-            counts.add(Counts(*(int(n or 0) for n in own[-1])))
+            counts.add(Counts(*own))
         return counts, bool(own or any(told.values()))
 
     @staticmethod
@@ -251,15 +251,14 @@ class Runner:
 
     def models(self):
         """Writes out the given models, once; what is there already is left alone."""
-        given = os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models")
-        if not os.path.isdir(given):
-            reasons = [f"needs models: no folder {given}; UIR_MODELS names the one that holds the given models"]
+        if not os.path.isdir(GIVEN_MODELS):
+            reasons = [f"needs models: no folder {GIVEN_MODELS}; UIR_MODELS names the one that holds the given models"]
             self.report.record("models", Counts(failed=1) if missing(reasons) else Counts(skipped=1), 0, reasons)
             return
         for name, script, options in (("models", "materialize.py", []),
                                       ("trained-models", "real.py", ["--cache", os.path.join(ROOT, "build", "wheels")])):
             begin = time.monotonic()
-            command = [sys.executable, "-B", os.path.join(given, script), "--out", MODELS_BUILT, *options]
+            command = [sys.executable, "-B", os.path.join(GIVEN_MODELS, script), "--out", MODELS_BUILT, *options]
             self.report.say(f"{name}: writing them out ...")
             status, output = self.processes.run(command, self.log(name))
             reasons = [] if status == 0 else [f"{script} failed (without a network the first time?): "

@@ -4,19 +4,21 @@ runner that takes nothing run for a failure.
 
 In: the checkout and the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
 """
+import contextlib
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import runner  # noqa: E402
+import suite  # noqa: E402
+from suite import BIN, ROOT, run_tests  # noqa: E402
+
 BUILD = os.path.dirname(os.path.abspath(BIN))
 LOCK = os.path.join(ROOT, "script", "lock")
-
-sys.path.insert(0, os.path.join(ROOT, "tests"))
-import runner  # noqa: E402
 
 
 def test_one_builds_at_a_time():
@@ -147,20 +149,24 @@ def test_no_suite_passes_over_a_missing_module():
             assert not found, f"{name} skips where a module is missing"
 
 
-def main():
-    passed = failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        try:
-            test()
-            passed += 1
-        except (AssertionError, subprocess.SubprocessError) as error:
-            failed += 1
-            print(f"{name}: {error}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+def test_a_suite_in_python_ends_alike():
+    """What suite.py prints is what the runner reads; nothing run and a failure are its exit status."""
+    def lacks():
+        raise suite.Lacking("needs models: none")
+
+    def fails():
+        raise AssertionError("wrong")
+
+    tests = {"test_fails": fails, "test_lacks": lacks, "test_passes": lambda: None, "other": fails}
+    for words, code, expected in (([], 1, (1, 1, 1)), (["passes"], 0, (1, 0, 0)), (["lacks"], 0, (0, 0, 1)), (["none"], 1, (0, 1, 0))):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            status = suite.run_tests(tests, words)
+        assert status == code and counts_of(said.getvalue(), status) == expected, f"{words}: exit {status}\n{said.getvalue()}"
+    os.environ["UIR_REQUIRE"] = "models"
+    assert counts_of("skip: test_lacks: needs models: none\n0 passed, 0 failed, 1 skipped\n") == (0, 1, 0), "a test's skip is let pass"
+    del os.environ["UIR_REQUIRE"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))
