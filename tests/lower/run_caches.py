@@ -5,49 +5,42 @@ A cache is no limit: whatever its size, every group has its kernels and they com
 that is named has the same bytes whatever machine packs it. Without arguments a
 sample; --all: five sizes on each variant, the campaigns of kernels and contractions, and six models, compiled.
 """
-import argparse
 import os
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, DIGITS, ROOT, Suite, make_parser, run  # noqa: E402
+
 SIZES = ["0", "128K", "256K", "1M", "4M"]
 VARIANTS = ["generic", "avx2", "avx512", "aarch64"]
 SAMPLE = [("avx512", "128K")]
-MODEL = os.path.join(ROOT, "models", "digits", "digits.onnx")
 MODELS = ["minilm_l6", "llama_tiny_op23", "lstm_classifier", "silero_vad", "espcn", "mobilenet_v2"]
 
 
-def run(made_up, words):
-    """One command; its last line where it failed, None where it did not."""
-    environment = dict(os.environ, UIR_CPU=made_up)
-    done = subprocess.run(words, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def check(suite, made_up, words):
+    done = run(*words, cwd=ROOT, env={"UIR_CPU": made_up})
     for line in done.stdout.splitlines():
         if line.startswith("skip: "):
             print(line)
-    if done.returncode == 0:
-        return None
-    return "\n".join(done.stdout.splitlines()[-12:])
+    last = "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+    suite.tell(done.returncode == 0, f"UIR_CPU={made_up} {' '.join(words)}\n{last}")
 
 
 def pack(variant, packer, folder):
     """The bytes of a package for a variant, made on what is thought to be another one, or on this machine."""
-    environment, path = {k: v for k, v in os.environ.items() if k != "UIR_CPU"}, os.path.join(folder, "model.uir")
-    if packer:
-        environment["UIR_CPU"] = packer
-    subprocess.run([os.path.join(BIN, "uir-pack"), MODEL, "-o", path, "--device", "cpu:" + variant, "--no-native", "--quiet"],
-                   check=True, env=environment)
+    path = os.path.join(folder, "model.uir")
+    run("uir-pack", DIGITS, "-o", path, "--device", "cpu:" + variant, "--no-native", "--quiet",
+        env={"UIR_CPU": packer}).check_returncode()
     with open(path, "rb") as f:
         return f.read()
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = make_parser(__doc__)
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
-    passed = failed = 0
+    suite = Suite()
     pairs = [(v, s) for v in VARIANTS for s in SIZES] if options.all else SAMPLE
     jobs = [(f"{v},l2={s}", [os.path.join(BIN, "test_lower_cases"), "-n", "3"]) for v, s in pairs]
     # What is compiled runs here: the variant is the machine's own.
@@ -58,20 +51,12 @@ def main():
             jobs.append((f"l2={size}", [os.path.join(BIN, "uir-kernel-campaign"), "zoo", "4", "tests/ir/kernel"]))
             jobs.append((f"l2={size}", [sys.executable, "tests/models/run_models.py", "--device", "cpu", "--native"] + MODELS))
     for made_up, words in jobs:
-        said = run(made_up, words)
-        passed += said is None
-        failed += said is not None
-        if said is not None:
-            print(f"FAILED: UIR_CPU={made_up} {' '.join(words)}\n{said}")
+        check(suite, made_up, words)
     with tempfile.TemporaryDirectory() as folder:
         for variant in VARIANTS:
-            same = len({pack(variant, packer, folder) for packer in [None, *VARIANTS]}) == 1
-            passed += same
-            failed += not same
-            if not same:
-                print(f"FAILED: a package for cpu:{variant} has other bytes where another machine packs it")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            suite.tell(len({pack(variant, packer, folder) for packer in [None, *VARIANTS]}) == 1,
+                       f"a package for cpu:{variant} has other bytes where another machine packs it")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ none can do without one of them. Kernels whose operands lie in another space's b
 
 In: the programs in $UIR_BIN, the models in $UIR_MODELS_BUILT. --all: all models, which takes some minutes.
 """
-import argparse
 import json
 import os
 import re
@@ -19,7 +18,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from described import MODELS, ROOT, Suite, run, select
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import DIGITS, MODELS, NO_MODELS, ROOT, Suite, find_model, list_models, make_parser, run, select  # noqa: E402
 
 PORTED = os.path.join(ROOT, "docs", "lune.device")  # the made-up chip of docs/porting.md
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
@@ -66,8 +66,7 @@ def check_kernels(device, name, model):
 
 # ---- models ----
 def check_model(device, name, interpreted):
-    folder = os.path.join(MODELS, name)
-    model = os.path.join(folder, "model.onnx")
+    model, folder = find_model(name), os.path.join(MODELS, name)
     kernels = check_kernels(device, name, model)
     if not interpreted:
         return kernels
@@ -374,7 +373,7 @@ def check_sizes(folder):
     with open(PORTED) as lune, open(path, "w") as out:
         text, count = re.subn(r"(space near .*capacity) \d+", r"\1 24576", lune.read(), count=1)
         out.write(text)
-    model = os.path.join(MODELS, "minilm_l6", "model.onnx")
+    model = find_model("minilm_l6")
     tell(count == 1, "lune has no space near")
     if not os.path.exists(model):
         return
@@ -412,7 +411,7 @@ def check_signs(folder):
 
 
 def check_refusals(folder):
-    model = os.path.join(ROOT, "models", "digits", "digits.onnx")
+    model = DIGITS
     bad = os.path.join(folder, "bad.device")
     with open(bad, "w") as out:
         out.write("device lune {\n  kinds vector\n  groups 4\n}\n")
@@ -440,9 +439,9 @@ def check_refusals(folder):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--all", action="store_true")
-    options = options.parse_args()
+    parser = make_parser(__doc__)
+    parser.add_argument("--all", action="store_true")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         check_refusals(folder)
         check_blocks(folder)
@@ -455,9 +454,9 @@ def main():
         for device in DEVICES:
             check_products(device, folder)
             check_operators(device, folder)
-        names = FEW if not options.all else sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else []
-        if not os.path.isdir(os.path.join(MODELS, FEW[0])):
-            suite.skip("the models are not built: UIR_MODELS")
+        names = list_models() if options.all else FEW
+        if not os.path.exists(find_model(FEW[0])):
+            suite.skip(NO_MODELS)
             names = []
         for device in CHIPS if options.all else DEVICES:
             kernels = []

@@ -6,17 +6,14 @@ of a list, instruction and pipe of these is changed in turn; then the kernels of
 has none, or the estimate of a kernel must be another one. A text that is no longer a description does not count, but for who
 shares a space.
 """
-import argparse
 import concurrent.futures
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, make_parser, run  # noqa: E402
 
 # Operands go from space to space; pipes run apart.
 MANY = """device many {
@@ -214,15 +211,11 @@ BASES = [("many", MANY, MANY_GROUPS, MANY_KERNEL, None), ("cached", CACHED, CACH
 ESTIMATED = 70  # the size of every dim, where an estimate is asked for
 
 
-def run(*words):
-    return subprocess.run([os.path.join(BIN, "uir-opt"), *words], capture_output=True, text=True, errors="replace")
-
-
 def look(file, name, folder, chip):
     """All that is said of a group on the machine; None: the text is no description."""
     device = re.search(r"device (\w+)", open(file).read())[1]
     words = ["--device-file", file, "--device", f"{device}:{chip}"]
-    done = run(os.path.join(HERE, "groups", name + ".graph"), *words, "--after", "igraph")
+    done = run("uir-opt", os.path.join(ROOT, "tests", "lower", "groups", name + ".graph"), *words, "--after", "igraph")
     if done.returncode == 3 or file in done.stderr.split(": error")[0]:
         return None
     said = done.stdout + re.sub(re.escape(file), "", done.stderr)
@@ -232,7 +225,7 @@ def look(file, name, folder, chip):
     for kernel, body in re.findall(r"^igraph @(\w+) on.*?\{\n(.*?)^\}", done.stdout, re.M | re.S):
         dims = re.findall(r"^  dim +(\w+)", body, re.M)
         sizes = [word for d in dims for word in ("--dim", f"{d}={ESTIMATED}")]
-        said += run(text, "--device-file", file, "--run", "--kernel", kernel, *sizes, "--estimate").stdout
+        said += run("uir-opt", text, "--device-file", file, "--run", "--kernel", kernel, *sizes, "--estimate").stdout
     return said
 
 
@@ -241,7 +234,7 @@ def look_at_kernel(file, kernel, folder, chip):
     device = re.search(r"device (\w+)", open(file).read())[1]
     with open(path, "w") as out:
         out.write(kernel.replace(f"on {device} {{", f'on {device} "{chip}" {{'))
-    said = run(path, "--device-file", file, "--after", "verify").stderr
+    said = run("uir-opt", path, "--device-file", file, "--after", "verify").stderr
     return None if file in said else said.replace(path, "")
 
 
@@ -280,14 +273,10 @@ def edits_of(text):
     return found
 
 
-class Test:
+class Test(Suite):
     def __init__(self, folder):
-        self.folder, self.plain, self.passed, self.failed = folder, {}, 0, 0
-
-    def tell(self, good, what):
-        self.passed, self.failed = self.passed + good, self.failed + (not good)
-        if not good:
-            print("FAILED", what)
+        super().__init__()
+        self.folder, self.plain = folder, {}
 
     def looks(self, name, text, groups, number):
         """What is said of one group after the other."""
@@ -322,10 +311,7 @@ class Test:
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--only", default="")
-    options = options.parse_args()
+    options = make_parser(__doc__, jobs=1, only="").parse_args()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         test = Test(folder)
         test.check_words()
@@ -341,8 +327,7 @@ def main():
         for (what, *_), changed in zip(work, pool.map(lambda w: test.changes(*w[1:]), work)):
             test.tell(changed, f"{what}: changed, and no kernel, verdict or estimate is another one")
     print(f"{len(work)} changes of {len(BASES)} descriptions")
-    print(f"{test.passed} passed, {test.failed} failed, 0 skipped")
-    return test.failed != 0
+    return test.end()
 
 
 if __name__ == "__main__":

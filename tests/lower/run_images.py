@@ -8,7 +8,6 @@ operators are applied to, so that what lies with its channels innermost meets wh
 interpreter, the groups, the loops, the schedules, the iGraphs and the VM; of every so-many-th case (--native) the compiled
 kernels too. In: the programs in $UIR_BIN. Out: a line per failure, how often each operator and each form of a convolution
 was there, then `N passed, M failed, S skipped`; an operator or form met fewer than --at-least times is a failure."""
-import argparse
 import collections
 import os
 import random
@@ -23,8 +22,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, make_parser, run  # noqa: E402
+
 CHANNELS = [1, 2, 3, 4, 7, 8, 9, 12, 16, 17, 24, 32, 33, 40, 48, 64, 65]
 SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 16, 17, 20, 28]
 MOST = 3_000_000  # multiplications of a convolution, so that interpreters are done soon
@@ -404,10 +404,8 @@ class Outcome:
         sizes = [word for name, size in net.dims for word in ("--dim", f"{name}={size}")]
         device = ["--device", "cpu", "--no-vm"] if native else ["--device", "vm"]
         try:
-            done = subprocess.run([os.path.join(BIN, "uir-run"), self.path, *sizes, *device, "--no-cache", "--check",
-                                   "--random", str(seed % 1000)], capture_output=True, timeout=TIMEOUT_S, text=True)
-            text = subprocess.run([os.path.join(BIN, "uir-opt"), self.path, "--after", "igraph"], capture_output=True,
-                                  timeout=TIMEOUT_S, text=True).stdout
+            done = run("uir-run", self.path, *sizes, *device, "--no-cache", "--check", "--random", seed % 1000, timeout=TIMEOUT_S)
+            text = run("uir-opt", self.path, "--after", "igraph", timeout=TIMEOUT_S).stdout
         except subprocess.TimeoutExpired:
             self.failure = f"takes more than {TIMEOUT_S} s"
             return
@@ -421,15 +419,12 @@ class Outcome:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = make_parser(__doc__, count=60, seed=1, keep=None)
     parser.add_argument("--at-least", type=int, default=0, metavar="TIMES")
     parser.add_argument("--native", type=int, default=20, metavar="EVERY")
-    parser.add_argument("--keep", metavar="DIR", help="where the models that fail are left")
     parser.add_argument("-v", action="store_true")
     arguments = parser.parse_args()
-    counts, failures, forms = collections.Counter(), [], collections.Counter()
+    counts, forms, suite = collections.Counter(), collections.Counter(), Suite()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool_of_threads:
         cases = [pool_of_threads.submit(Outcome, seed, arguments.native and i % arguments.native == 0, folder)
                  for i, seed in enumerate(range(arguments.seed, arguments.seed + arguments.count))]
@@ -437,9 +432,7 @@ def main():
             o = case.result()
             counts.update(o.counts)
             forms.update(o.forms)
-            if o.failure:
-                failures.append(o)
-                print(f"    seed {o.seed}: {o.failure}", flush=True)
+            if not suite.tell(not o.failure, f"seed {o.seed}: {o.failure}"):
                 if arguments.keep:
                     os.makedirs(arguments.keep, exist_ok=True)
                     shutil.copy(o.path, arguments.keep)
@@ -450,9 +443,8 @@ def main():
     print("operators: " + ", ".join(f"{n} {c}" for n, c in sorted(counts.items())) +
           "; nets with a form: " + ", ".join(f"{f} {forms[f]}" for f in FORMS))
     for name in rare:
-        print(f"    {name} is met too rarely")
-    print(f"{arguments.count - len(failures)} passed, {len(failures) + len(rare)} failed, 0 skipped")
-    return 1 if failures or rare else 0
+        suite.tell(False, f"{name} is met too rarely")
+    return suite.end()
 
 
 if __name__ == "__main__":

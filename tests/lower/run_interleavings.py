@@ -14,19 +14,17 @@ Of the syncs whose removal is refused, 80 of 100 must be shown by a wrong or und
 In: the programs in $UIR_BIN. --keep: the descriptions are left there. -v: each machine's counts, and a line for each
 sync that no wrong element shows: `order`, where an element is touched out of order, or `unseen`.
 """
-import argparse
 import collections
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 from machines import Machine
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, make_parser, run  # noqa: E402
 
 COUNTS = ["kernels", "runs", "syncs", "refused", "wrong", "order", "unseen", "needless"]
 PIPES = re.compile(r"^( *)pipes ([^\n#]*)", re.M)
@@ -58,11 +56,7 @@ def counts_of(output):
     return dict(zip(line.split()[::2], map(int, line.split()[1::2]))) if line else None
 
 
-def run(*arguments):
-    return subprocess.run([os.path.join(BIN, "uir-interleave"), *arguments], capture_output=True, text=True)
-
-
-def campaign(options, folder, failures):
+def campaign(options, folder, suite):
     totals, by_flags = collections.Counter(), collections.defaultdict(collections.Counter)
     seed = options.first - 1
     while totals["kernels"] < options.kernels:
@@ -74,11 +68,13 @@ def campaign(options, folder, failures):
         path = os.path.join(folder, f"machine{seed}.device")
         with open(path, "w", encoding="utf-8") as file:
             file.write(with_flags(machine[1], flags))
-        done = run("--first", str(seed * 100), "--graphs", "6", "--interleavings", str(options.interleavings),
-                   "--kernels", str(min(options.of_each, options.kernels - totals["kernels"])), path)
+        done = run("uir-interleave", "--first", seed * 100, "--graphs", 6, "--interleavings", options.interleavings,
+                   "--kernels", min(options.of_each, options.kernels - totals["kernels"]), path)
         counts = counts_of(done.stdout)
         if done.returncode or not counts:
-            failures.append(f"machine {seed} with {flags} flags: {done.stdout[-2000:]}{done.stderr[-500:]}")
+            suite.tell(False, f"machine {seed} with {flags} flags: {done.stdout[-2000:]}{done.stderr[-500:]}")
+        else:
+            suite.add(counts["kernels"])
         totals["machines"] += 1
         for name in COUNTS:
             totals[name] += (counts or {}).get(name, 0)
@@ -89,34 +85,34 @@ def campaign(options, folder, failures):
     return totals, by_flags
 
 
-def by_hand(failures):
+def by_hand(suite):
     """Kernels with a wrong sync: refused, and shown to be wrong."""
     folder = os.path.join(ROOT, "tests", "ir", "kernel", "interleaved")
     wrong = sorted(glob.glob(os.path.join(folder, "wrong_*.igraph")))
     refused = sorted(glob.glob(os.path.join(folder, "refused_*.igraph")))
     few = sorted(glob.glob(os.path.join(folder, "few_*.igraph")))
-    done = run("--graphs", "0", os.path.join(folder, "few.device"), *few, "--wrong", *wrong, "--refused", *refused)
+    done = run("uir-interleave", "--graphs", "0", os.path.join(folder, "few.device"), *few, "--wrong", *wrong, "--refused", *refused)
     counts = counts_of(done.stdout)
     if done.returncode or not counts or counts["kernels"] != len(few + wrong + refused):
-        failures.append(f"by hand: {done.stdout}{done.stderr}")
-    return len(few + wrong + refused)
+        suite.tell(False, f"by hand: {done.stdout}{done.stderr}")
+    else:
+        suite.add(counts["kernels"])
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = make_parser(__doc__, keep=None)
     parser.add_argument("--kernels", type=int, default=100)
     parser.add_argument("--of-each", type=int, default=25, help="kernels of a machine, at most")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--interleavings", type=int, default=50)
-    parser.add_argument("--keep")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
-    failures = []
-    hand = by_hand(failures)
+    suite = Suite()
+    by_hand(suite)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or temporary
         os.makedirs(folder, exist_ok=True)
-        totals, by_flags = campaign(options, folder, failures)
+        totals, by_flags = campaign(options, folder, suite)
     print(" ".join(f"{name} {totals[name]}" for name in ["machines", *COUNTS]))
     for flags in sorted(by_flags):
         print(f"  {flags} flags: " + " ".join(f"{name} {by_flags[flags][name]}" for name in COUNTS))
@@ -124,11 +120,8 @@ def main():
     print(f"refused syncs shown wrong: {100 * totals['wrong'] / max(refused, 1):.1f}%; "
           f"needless: {100 * totals['needless'] / max(syncs, 1):.1f}%")
     if totals["wrong"] < 0.8 * refused or totals["needless"] > 0.05 * syncs or not syncs:
-        failures.append("fewer than 80 of 100 refused syncs are shown wrong, or more than 5 of 100 are needless")
-    for failure in failures:
-        print("FAILED", failure)
-    print(f"{totals['kernels'] + hand - len(failures)} passed, {len(failures)} failed, 0 skipped")
-    return bool(failures)
+        suite.tell(False, "fewer than 80 of 100 refused syncs are shown wrong, or more than 5 of 100 are needless")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ usage: run_layout_rules.py [--count 40] [--seed 1] [--at-least TIMES]
 
 In: the programs in $UIR_BIN. Out: a line per failure, how often each rule was used, then `N passed, M failed, S skipped`; a
 rule used fewer than --at-least times is a failure."""
-import argparse
 import collections
 import os
 import re
@@ -18,14 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import onnx
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from run_images import BIN, TIMEOUT_S, Net  # noqa: E402
+from run_images import TIMEOUT_S, Net
 
-OPT = os.path.join(BIN, "uir-opt")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, make_parser, run  # noqa: E402
 
 
 def opt(*words):
-    done = subprocess.run([OPT, *words], capture_output=True, timeout=TIMEOUT_S, text=True)
+    done = run("uir-opt", *words, timeout=TIMEOUT_S)
     if done.returncode:
         raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0])
     return done.stdout
@@ -86,25 +85,22 @@ def case(seed, names, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = make_parser(__doc__, count=40, seed=1)
     parser.add_argument("--at-least", type=int, default=0, metavar="TIMES")
     arguments = parser.parse_args()
-    names, uses, failures = rules(), collections.Counter(), []
+    names, uses, suite = rules(), collections.Counter(), Suite()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         for used, wrong in pool.map(lambda seed: case(seed, names, folder),
                                     range(arguments.seed, arguments.seed + arguments.count)):
             uses.update(used)
-            failures += wrong
-    for line in failures:
-        print("    " + line)
-    rare = [name for name in names if uses[name] < arguments.at_least]
-    for name in rare:
-        print(f"    the rule '{name}' was used {uses[name]} times")
+            suite.add(len(used) - len(wrong))
+            for line in wrong:
+                suite.tell(False, line)
+    for name in names:
+        if uses[name] < arguments.at_least:
+            suite.tell(False, f"the rule '{name}' was used {uses[name]} times")
     print("rules used: " + ", ".join(f"{name} {uses[name]}" for name in names))
-    print(f"{sum(uses.values()) - len(failures)} passed, {len(failures) + len(rare)} failed, 0 skipped")
-    return 1 if failures or rare else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -11,13 +11,11 @@ fit.
 --groups: so many for each machine, in turn (default: all). --long: at more sizes. --keep DIR: descriptions of machines
 with failures are left there. --by: how many of what each feature's machines can do have kernels.
 """
-import argparse
 import collections
 import concurrent.futures
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -30,9 +28,10 @@ import machine_bounds
 import machine_cases
 import machines
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-BIN = os.environ.get("UIR_BIN", os.path.join(HERE, "..", "..", "build", "release", "bin"))
-GROUPS = sorted(glob.glob(os.path.join(HERE, "groups", "*.graph")))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, make_parser, run  # noqa: E402
+
+GROUPS = sorted(glob.glob(os.path.join(ROOT, "tests", "lower", "groups", "*.graph")))
 LEAST = 95  # of 100
 # What a refusal must say: room, or an instruction.
 SAYS = [r"need at least \d+ bytes; \d+ are available$", r"^no \S+ unit of \S+ executes \S+", r"^no unit of \S+ .*(has|does|moves|casts)"]
@@ -96,8 +95,8 @@ def run_models(machine, file, models, folder, tally):
             np.savez(given, **arrays)
             if os.path.exists(out):
                 os.remove(out)
-            done = subprocess.run([os.path.join(BIN, "uir-run"), path, "--device-file", file, "--interpret", "--inputs", given,
-                                   "--save", folder, "--format", "npy", "--quiet"], capture_output=True, text=True)
+            done = run("uir-run", path, "--device-file", file, "--interpret", "--inputs", given, "--save", folder, "--format", "npy",
+                       "--quiet")
             wanted = right(*(a.astype(np.float64) for a in arrays.values()))
             got = np.load(out) if done.returncode == 0 else None
             close = got is not None and got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-3, atol=1e-4)
@@ -136,8 +135,7 @@ def read_lines(machine, text, tally):
 
 
 def try_groups(machine, file, groups, options, tally):
-    command = [os.path.join(BIN, "uir-lower-machines"), file, *([] if options.long else ["-few"]), *groups]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    done = run("uir-lower-machines", file, *([] if options.long else ["-few"]), *groups)
     tally.tell(done.returncode == 0, f"machine {machine.seed}: uir-lower-machines gave {done.returncode}: {done.stderr[:300]}")
     met, refused = read_lines(machine, done.stdout, tally)
     oracle = machine_bounds.Oracle(description.read(machine.text))
@@ -175,27 +173,25 @@ def try_machine(seed, models, options):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--count", type=int, default=12)
-    options.add_argument("--first", type=int, default=1)
-    options.add_argument("--groups", type=int)
-    options.add_argument("--long", action="store_true")
-    options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--by", action="store_true")
-    options.add_argument("--keep")
-    options = options.parse_args()
-    tally = Tally()
-    machine_cases.check(tally.tell)
+    parser = make_parser(__doc__, count=12, jobs=1, keep=None)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--groups", type=int)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--by", action="store_true")
+    options = parser.parse_args()
+    suite, tally = Suite(), Tally()
+    machine_cases.check(suite.tell)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         models = make_models(folder)
         for one in pool.map(lambda seed: try_machine(seed, models, options), range(options.first, options.first + options.count)):
             tally.add(one)
     n = tally.counts
     share = 100 * n["lowered"] / n["can"] if n["can"] else 0
-    tally.tell(share >= LEAST, f"{share:.1f} of 100 have kernels where a machine can do it, not {LEAST}")
-    tally.tell(n["too long"] <= 1 + n["runs"] / 1000, f"at {n['too long']} of {n['runs']} sizes a kernel has no room, not 1 of 1000")
+    suite.tell(share >= LEAST, f"{share:.1f} of 100 have kernels where a machine can do it, not {LEAST}")
+    suite.tell(n["too long"] <= 1 + n["runs"] / 1000, f"at {n['too long']} of {n['runs']} sizes a kernel has no room, not 1 of 1000")
+    suite.add(tally.passed)
     for what in tally.failures:
-        print("FAILED", what)
+        suite.tell(False, what)
     if options.by:
         for feature, value in sorted({key[:2] for key in tally.by}):
             can, lowered = tally.by[feature, value, "can"], tally.by[feature, value, "lowered"]
@@ -207,8 +203,7 @@ def main():
         print(f"{title}: {sum(reasons.values())}")
         for why, count in reasons.most_common(8 if options.count < 100 else 40):
             print(f"  {count} x {why}")
-    print(f"{tally.passed} passed, {len(tally.failures)} failed, 0 skipped")
-    return len(tally.failures) != 0
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ usage: run_movements.py [--count N] [--seed S] [--devices D,D...] [--keep DIR]
 
 In: uir-run in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`. `--keep` leaves the models that
 failed, as ONNX test folders."""
-import argparse
 import os
 import random
 import shutil
@@ -17,8 +16,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from described import ROOT, Suite, run  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, make_parser, run  # noqa: E402
 
 DEVICES = "vm,cpu,ascend,cambricon,cuda"
 COMPILES_S = 8  # every so manyth graph goes to the C compiler
@@ -243,11 +242,8 @@ def check(suite, seed, folder, device):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = make_parser(__doc__, count=150, seed=0, keep=None)
     parser.add_argument("--devices", default=DEVICES)
-    parser.add_argument("--keep")
     options = parser.parse_args()
     suite = Suite()
     for seed in range(options.seed, options.seed + options.count):

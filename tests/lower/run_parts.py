@@ -1,7 +1,6 @@
 """Long reductions and products by parts, from ONNX: the same bits from the VM and from native code of every variant, at
 any number of threads, and what NumPy says. With --check each stage against the one before, too."""
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -9,8 +8,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, run  # noqa: E402
+
 CHECKED = 3  # of the cases, the first, with --check: the interpreters of all stages are slow
 
 
@@ -89,9 +89,8 @@ def write_case(make, shape, folder):
     return [f"--input={name}={folder}/{name}.npy" for name in inputs], right
 
 
-def run(folder, words):
-    done = subprocess.run([os.path.join(BIN, "uir-run"), folder + "/model.onnx", "--no-cache", "--no-fallback", *words],
-                          capture_output=True, text=True, timeout=600, check=False)
+def run_model(folder, words):
+    done = run("uir-run", folder + "/model.onnx", "--no-cache", "--no-fallback", *words, timeout=600)
     return "" if done.returncode == 0 else f"exit {done.returncode}\n{done.stdout}{done.stderr}"
 
 
@@ -102,7 +101,7 @@ def check_case(number, make, shape, folder):
         if not can_run(device):
             continue
         wait = [] if device == "vm" else ["--no-vm"]
-        said = run(folder, inputs + wait + ["--device", device, "--threads", str(threads), "--save", folder, "--format", "npy"])
+        said = run_model(folder, inputs + wait + ["--device", device, "--threads", str(threads), "--save", folder, "--format", "npy"])
         if said:
             return f"{device}, {threads} threads: {said}"
         got = np.load(folder + "/y.npy")
@@ -111,21 +110,18 @@ def check_case(number, make, shape, folder):
         first = got if first is None else first
         if got.tobytes() != first.tobytes():
             return f"{device}, {threads} threads: other bits than of {ENGINES[0]}"
-    return run(folder, inputs + ["--check"]) if number < CHECKED else ""
+    return run_model(folder, inputs + ["--check"]) if number < CHECKED else ""
 
 
 def main():
-    passed, failed = 0, 0
+    suite = Suite()
     for number, (name, make, shape) in enumerate(CASES):
         if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
             continue
         with tempfile.TemporaryDirectory(prefix="uir-parts-") as folder:
             why = check_case(number, make, shape, folder)
-        if why:
-            print(f"FAILED: {name}: {why}")
-        passed, failed = passed + (not why), failed + bool(why)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+        suite.tell(not why, f"{name}: {why}")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ as it is; models of halves have theirs multiplied without a word. `--check` goes
 
 In: the programs in $UIR_BIN, the models in $UIR_MODELS_BUILT. --all: whole models by every device and precision.
 """
-import argparse
 import json
 import os
 import re
@@ -20,9 +19,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from described import MODELS, ROOT, Suite, run, select
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import DIGITS, ROOT, Suite, find_model, make_parser, run, select  # noqa: E402
 
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
 ASCEND = os.path.join(ROOT, "backends", "ascend", "target", "ascend.device")
 # By device: the half types that it multiplies, of which factors; whether there is `mma` of f32; what auto takes.
 DEVICES = {
@@ -235,8 +234,7 @@ def check_own_halves(folder):
 
 # ---- whole models ----
 def models(names):
-    every = {"digits": DIGITS, **{n: os.path.join(MODELS, n, "model.onnx") for n in names}}
-    return {n: p for n, p in every.items() if os.path.exists(p)}
+    return {n: find_model(n) for n in ["digits", *names] if os.path.exists(find_model(n))}
 
 
 def check_default(names):
@@ -272,7 +270,7 @@ def check_stages(model, *words):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -12,13 +12,11 @@ cases count, those as well that by their nature need not have it, which are told
 (rows of one matrix with a vector, dots), and products of 32-bit integers, which the CPU's mma does not take. In: the
 programs in $UIR_BIN. Out: a line per failure, the share by spelling, then `N passed, M failed, S skipped`; fewer than
 --at-least percent of all through mma is a failure."""
-import argparse
 import os
 import random
 import re
 import shutil
 import string
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +26,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, make_parser, run  # noqa: E402
+
 DTYPES = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "f16": TensorProto.FLOAT16, "i32": TensorProto.INT32,
           "i8": TensorProto.INT8, "u8": TensorProto.UINT8}
 NUMPY = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "i8": np.int8, "u8": np.uint8}
@@ -430,11 +429,11 @@ class Outcome:
             onnx.save_tensor(numpy_helper.from_array(array), os.path.join(path, "data", f"input_{i}.pb"))
         wanted = ReferenceEvaluator(model).run(None, case.data)[0]
         onnx.save_tensor(numpy_helper.from_array(np.asarray(wanted)), os.path.join(path, "data", "output_0.pb"))
-        run = [os.path.join(BIN, "uir-run"), os.path.join(path, "model.onnx"), "--no-cache", "--threads", "1",
-               *(["--device", "cpu", "--no-vm"] if native else ["--device", "vm", "--check"])]
-        look = [os.path.join(BIN, "uir-opt"), os.path.join(path, "model.onnx"), "--after", "igraph"]
-        for command in (run + ["--data", os.path.join(path, "data")], look):
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        computes = ["uir-run", os.path.join(path, "model.onnx"), "--no-cache", "--threads", "1",
+                    *(["--device", "cpu", "--no-vm"] if native else ["--device", "vm", "--check"])]
+        looks = ["uir-opt", os.path.join(path, "model.onnx"), "--after", "igraph"]
+        for command in (computes + ["--data", os.path.join(path, "data")], looks):
+            done = run(*command, timeout=TIMEOUT_S)
             if done.returncode:
                 said = done.stdout[-1500:] + done.stderr[-1500:]
                 self.failure = f"exit {done.returncode} of {' '.join(command)}\n{said}"
@@ -450,17 +449,13 @@ def percent(outcomes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = make_parser(__doc__, count=60, seed=1, jobs=2, keep=None)
     parser.add_argument("--at-least", type=float, default=90)
     parser.add_argument("--spelling", choices=sorted(SPELLINGS))
     parser.add_argument("--native", type=int, default=20)
-    parser.add_argument("--keep")
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", action="store_true", help="names the cases without mma")
     options = parser.parse_args()
-    outcomes = []
+    outcomes, suite = [], Suite()
     with tempfile.TemporaryDirectory() as made:
         folder = options.keep or made
 
@@ -469,22 +464,21 @@ def main():
         with ThreadPoolExecutor(options.jobs) as pool:
             for outcome in pool.map(one, range(options.seed, options.seed + options.count)):
                 outcomes.append(outcome)
-                if outcome.failure:
-                    print(f"FAILED {outcome.describe()}: {outcome.failure}", flush=True)
-                elif options.v and not outcome.mma:
+                good = suite.tell(outcome.failure is None, f"{outcome.describe()}: {outcome.failure}")
+                if good and options.v and not outcome.mma:
                     print(f"no mma: {outcome.describe()}{'' if outcome.is_plain() else ', by its nature'}", flush=True)
-    failed = sum(o.failure is not None for o in outcomes)
     for spelling in sorted(SPELLINGS):
         those = [o for o in outcomes if o.spelling == spelling]
         if those:
             print(f"{spelling}: {sum(o.mma for o in those)} of {len(those)} through mma; of the others "
                   f"{sum(not o.mma and not o.is_plain() for o in those)} without rows or columns or of 32-bit integers")
     share, plain = percent(outcomes), [o for o in outcomes if o.is_plain()]
-    low = share < options.at_least
-    print(f"{share:.1f} % of {len(outcomes)} through mma" + (f": FAILED, {options.at_least} wanted" if low else ""))
+    print(f"{share:.1f} % of {len(outcomes)} through mma")
+    if share < options.at_least:
+        suite.tell(False, f"{share:.1f} % through mma, {options.at_least} wanted")
     print(f"{percent(plain):.1f} % of the {len(plain)} with rows, columns and a dtype that mma takes")
-    print(f"{len(outcomes) - failed} passed, {failed + low} failed, 0 skipped")
-    sys.exit(1 if failed or low else 0)
+    return suite.end()
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,15 +6,14 @@ In: uir-opt in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S sk
 compute is run_products.py's part."""
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 import onnx
 from onnx import parser
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, run  # noqa: E402
 
 # name, inputs, output, initializers, nodes; 40 rows, 48 columns, 24 that are summed
 SPELLINGS = [
@@ -50,7 +49,7 @@ def check(name, inputs, output, initializers, nodes, folder):
     text = f'<ir_version: 8, opset_import: ["" : 17]> g ({inputs}) => ({output}){constants} {{ {nodes} }}'
     path = os.path.join(folder, "model.onnx")
     onnx.save(parser.parse_model(text), path)
-    done = subprocess.run([os.path.join(BIN, "uir-opt"), path, "--after", "igraph"], capture_output=True, text=True, check=False)
+    done = run("uir-opt", path, "--after", "igraph")
     if done.returncode:
         return f"exit {done.returncode}: {done.stderr.strip()}"
     groups, kernels = len(re.findall(r"= group\(", done.stdout)), done.stdout.split("\nigraph @")[1:]
@@ -61,18 +60,14 @@ def check(name, inputs, output, initializers, nodes, folder):
 
 
 def main():
-    passed = failed = 0
+    suite = Suite()
     with tempfile.TemporaryDirectory() as folder:
         for row in SPELLINGS:
-            if sys.argv[1:] and row[0] not in sys.argv[1:]:
-                continue
-            said = check(*row, folder)
-            passed += said is None
-            failed += said is not None
-            if said:
-                print(f"FAILED {row[0]}: {said}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            if not sys.argv[1:] or row[0] in sys.argv[1:]:
+                said = check(*row, folder)
+                suite.tell(said is None, f"{row[0]}: {said}")
+    return suite.end()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,11 +7,9 @@ them a model, by the VM, which computes what compiled kernels do to the bit: wit
 The greatest error is a part of the greatest result: MOST of it at most. What makes results of the products has the channels
 innermost, also where the model wants them row-major. In: the programs in $UIR_BIN. Out: a line per
 failure, the greatest error of both forms, then `N passed, M failed, S skipped`."""
-import argparse
 import os
 import random
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -19,8 +17,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, make_parser, run  # noqa: E402
+
 TOGETHER = 10
 MOST = 2e-6
 
@@ -56,18 +55,14 @@ def build(cases, path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
-def program(*words):
-    return subprocess.run([os.path.join(BIN, words[0]), *words[1:]], capture_output=True, text=True)
-
-
 def errors(cases, model, folder, exact):
     """Of each convolution, the greatest error as a part of the greatest result."""
     words = []
     for i, c in enumerate(cases):
         np.save(os.path.join(folder, f"x{i}.npy"), c.image)
         words += ["--input", f"x{i}={os.path.join(folder, f'x{i}.npy')}"]
-    done = program("uir-run", model, *words, "--device", "vm", "--no-cache", "--quiet", "--save", folder, "--format", "npy",
-                   *(["--exact"] if exact else []))
+    done = run("uir-run", model, *words, "--device", "vm", "--no-cache", "--quiet", "--save", folder, "--format", "npy",
+               *(["--exact"] if exact else []))
     if done.returncode:
         raise RuntimeError(done.stderr)
     for i, c in enumerate(cases):
@@ -80,7 +75,7 @@ def turned(model):
     """Of the kernels that make results of products, how many write another dim than the channels side by side: then each of
     the elements that they read would be read by itself."""
     count = 0
-    for group in program("uir-opt", model, "--after", "fusion").stdout.split("= group(")[1:]:
+    for group in run("uir-opt", model, "--after", "fusion").stdout.split("= group(")[1:]:
         result = re.search(r"^ *return %(\w+)$", group, re.M).group(1)
         if "= slice(" in group and "steps = [1, 3, 1, 1, 1, 1]" in group:
             count += not re.search(rf"%{result}: f32\[[^]]*\]:\(\d+, 1, ", group)
@@ -88,12 +83,10 @@ def turned(model):
 
 
 def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--count", type=int, default=60)
-    arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("-v", action="store_true")
-    options = arguments.parse_args()
-    passed = failed = 0
+    parser = make_parser(__doc__, count=60, seed=1)
+    parser.add_argument("-v", action="store_true")
+    options = parser.parse_args()
+    suite = Suite()
     greatest = {False: 0.0, True: 0.0}
     for first in range(0, options.count, TOGETHER):
         seed = options.seed + first
@@ -102,35 +95,30 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             model = os.path.join(folder, "m.onnx")
             build(cases, model)
-            direct = program("uir-opt", model, "--after", "winograd").stdout.count("= conv(")
+            direct = run("uir-opt", model, "--after", "winograd").stdout.count("= conv(")
             turns = turned(model)
             try:
                 by = {exact: list(errors(cases, model, folder, exact)) for exact in (False, True)}
             except RuntimeError as error:
-                print(f"    seed {seed}: {error}")
-                failed += len(cases)
+                print(f"FAILED seed {seed}: {error}")
+                suite.add(0, len(cases))
                 continue
         if direct:
-            print(f"    seed {seed}: {direct} of {len(cases)} convolutions are computed directly")
-            failed += direct
+            print(f"FAILED seed {seed}: {direct} of {len(cases)} convolutions are computed directly")
+            suite.add(0, direct)
         if turns:
-            print(f"    seed {seed}: {turns} of {len(cases)} results are made in another order than that of their channels")
-            failed += turns
+            print(f"FAILED seed {seed}: {turns} of {len(cases)} results are made in another order than that of their channels")
+            suite.add(0, turns)
         for i, error in enumerate(by[False]):
             for exact in by:
                 greatest[exact] = max(greatest[exact], by[exact][i])
             if options.v:
                 print(f"    seed {seed}, {i}: {error:.2e}, directly {by[True][i]:.2e}")
-            if not error <= MOST:
-                c = cases[i]
-                print(f"    seed {seed}, {i}: {error:.2e} of the greatest result, {c.channels} channels to {c.filters}, "
-                      f"{c.sizes}, padded {c.pads}; directly {by[True][i]:.2e}")
-                failed += 1
-            else:
-                passed += 1
+            c = cases[i]
+            suite.tell(error <= MOST, f"seed {seed}, {i}: {error:.2e} of the greatest result, {c.channels} channels to {c.filters}, "
+                                      f"{c.sizes}, padded {c.pads}; directly {by[True][i]:.2e}")
     print(f"greatest error {greatest[False]:.2e} of the greatest result, directly {greatest[True]:.2e}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return suite.end()
 
 
 if __name__ == "__main__":
