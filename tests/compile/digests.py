@@ -9,7 +9,6 @@ uir-opt and uir-pack of both builds. Out: a line for each text or package that d
 saves both texts there. Then `N equal, R refused by both, M differ`. Comments of emitted sources are not compared. Exit 1 where something differs, or
 nothing is equal.
 """
-import argparse
 import concurrent.futures
 import os
 import re
@@ -17,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, MODELS, make_parser  # noqa: E402
+
 DEVICES = "cpu:generic,cpu:avx2,cpu:avx512,cpu:avx512vnni,cpu:aarch64,vm,ascend,ascend:910A,cuda,opencl,cambricon,null"
 STAGES = "fusion,schedule,igraph,emit"
 LIMIT_S = 600
@@ -80,15 +81,13 @@ def compare(arguments, name, model, device, what, make):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = make_parser(__doc__, jobs=os.cpu_count(), keep=None)
     parser.add_argument("other", metavar="OTHER")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--devices", default=DEVICES)
     parser.add_argument("--stages", default=STAGES)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models")))
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
-    parser.add_argument("--keep", metavar="DIR")
+    parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--bin", default=BIN)
     arguments = parser.parse_args()
     arguments.both = [arguments.bin, programs_of(arguments.other)]
     if arguments.keep:

@@ -5,26 +5,17 @@ In: uir-run in $UIR_BIN, the written-out models in $UIR_MODELS_BUILT. Arguments:
 their first data set; --all: every one there is, on each of its sets), --device (default vm, which needs no compiler;
 cpu compares compiled kernels too). Out: a line per failure, then `N passed, M failed, S skipped`.
 """
-import argparse
 import glob
 import os
 import re
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
-from cli import RUN, expect, main, run  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from cli import RUN, expect, find_model, list_models, make_parser, run, run_tests  # noqa: E402
 
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
 QUICK = ["digits", "gru_seq", "silero_vad", "llama_tiny_op23"]
 STAGES = ["cleaned", "fusion", "loop", "schedule", "igraph", "vm"]
 LIMIT_S = 1200
-
-
-def find_model(name):
-    path = DIGITS if name == "digits" else os.path.join(MODELS, name, "model.onnx")
-    return path if os.path.exists(path) else None
 
 
 def check(name, data, device):
@@ -40,20 +31,15 @@ def check(name, data, device):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--all", action="store_true", help="every model that is written out, on each of its data sets")
     parser.add_argument("--device", default="vm")
     options = parser.parse_args()
-    every = ["digits"] + (sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else [])
     tests = {}
-    for model in options.models or (every if options.all else QUICK):
-        path = find_model(model)
-        if not path:
-            continue
-        sets = sorted(glob.glob(os.path.join(os.path.dirname(path), "test_data_set_*")))
+    for model in options.models or (["digits", *list_models()] if options.all else QUICK):
+        sets = sorted(glob.glob(os.path.join(os.path.dirname(find_model(model)), "test_data_set_*")))
         for folder in sets if options.all or options.models else sets[:1]:
             tests[f"test_{model}_{os.path.basename(folder)}"] = \
                 lambda model=model, folder=folder: check(model, folder, options.device)
-    sys.argv[1:] = []
-    sys.exit(main(tests))
+    sys.exit(run_tests(tests, []))

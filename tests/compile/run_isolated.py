@@ -13,7 +13,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
-from cli import BIN, FAILED, RAN, Case, expect, main, make_model, run, save, value  # noqa: E402
+from cli import BIN, FAILED, RAN, Case, expect, make_model, run, run_tests, save, value  # noqa: E402
 
 RUN, PACK = os.path.join(BIN, "uir-run-faulty"), os.path.join(BIN, "uir-pack-faulty")
 TOLERANCE = ["--rtol", "1e-4", "--atol", "1e-5"]
@@ -125,4 +125,4 @@ def test_nothing_planted_is_no_fault():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

@@ -7,7 +7,6 @@ which sums may have another one: then kernels have the same bits on each engine,
 In: the programs in $UIR_BIN. Arguments: --count N texts (default 12), --seed, --at-least PERCENT of them compile
 (default 80). Out: a line per failure, then `N passed, M failed, S skipped`.
 """
-import argparse
 import os
 import random
 import re
@@ -19,9 +18,8 @@ import onnx
 import onnx.parser
 from onnx import numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
-from cli import OPT, expect, main, run  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from cli import OPT, expect, make_parser, run, run_tests  # noqa: E402
 
 ENGINES = [(), ("--after", "loop"), ("--after", "schedule"), ("--after", "igraph"), ("--device", "vm"),
            ("--device", "cpu")]
@@ -256,11 +254,8 @@ def test_layouts():
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = make_parser(__doc__, count=12, seed=1)
     parser.add_argument("--at-least", type=int, default=80)
     parser.add_argument("--keep", help="a folder for the texts")
     options = parser.parse_args()
-    sys.argv[1:] = []
-    sys.exit(main({"test_layouts": test_layouts}))
+    sys.exit(run_tests({"test_layouts": test_layouts}, []))

@@ -6,7 +6,6 @@ count.
 
 In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`."""
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -14,8 +13,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, Suite, run  # noqa: E402
+
 SIDE, LAYERS, BLOCK, MB = 4096, 4, 32, 1 << 20
 TIMES, MORE = 3, 200 * MB
 node = helper.make_node
@@ -66,18 +66,18 @@ def blocks(random, i):
         fours_of, constant(f"s{i}", random.random((SIDE // BLOCK, SIDE), np.float32) / 1000)]
 
 
-def run(path, folder):
+def running(path, folder):
     return [os.path.join(BIN, "uir-run"), path, "--cache", os.path.join(folder, "cache"), "--quiet"]
 
 
-def pack(path, folder):
+def packing(path, folder):
     return [os.path.join(BIN, "uir-pack"), path, "-o", os.path.join(folder, "model.uir"), "--no-native", "--quiet"]
 
 
-FORMS = {"dequantized": (dequantized, run), "integers": (integers, run), "fours": (fours, pack), "blocks": (blocks, pack)}
+FORMS = {"dequantized": (dequantized, running), "integers": (integers, running), "fours": (fours, packing), "blocks": (blocks, packing)}
 
 
-def check(form, outside, folder):
+def check(suite, form, outside, folder):
     random = np.random.default_rng(0)
     make, command = FORMS[form]
     parts = [make(random, i) for i in range(LAYERS)]
@@ -88,25 +88,21 @@ def check(form, outside, folder):
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path, save_as_external_data=outside,
               location="model.data", size_threshold=1024)
     weights = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
-    done = subprocess.run([sys.executable, "-c", MEASURE, *command(path, folder)], capture_output=True, text=True, check=True)
+    done = run(sys.executable, "-c", MEASURE, *command(path, folder))
+    done.check_returncode()
     status, peak = map(int, done.stdout.split()[-2:])
     most = TIMES * weights + MORE
-    good = status == 0 and peak <= most
-    if not good:
-        print(f"FAILED {form}{', weights beside it' if outside else ''}: exit {status}, {peak / MB:.0f} MB of {weights / MB:.0f} MB of "
-              f"weights; at most {most / MB:.0f}")
-    return good
+    suite.tell(status == 0 and peak <= most, f"{form}{', weights beside it' if outside else ''}: exit {status}, {peak / MB:.0f} MB of "
+                                             f"{weights / MB:.0f} MB of weights; at most {most / MB:.0f}")
 
 
 def main():
-    passed = failed = 0
+    suite = Suite()
     for form in FORMS:
         for outside in (False, True):
             with tempfile.TemporaryDirectory() as folder:
-                good = check(form, outside, folder)
-                passed, failed = passed + good, failed + (not good)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+                check(suite, form, outside, folder)
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ In: the programs in $UIR_BIN, the written-out models in $UIR_MODELS_BUILT. Argum
 --all: every one there is), --mutations N (default 300) texts to damage, --seed. Out: a line per failure, then
 `N passed, M failed, S skipped`.
 """
-import argparse
 import os
 import random
 import re
@@ -15,21 +14,13 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
-from cli import OPT, expect, main, run  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from cli import DIGITS, OPT, expect, find_model, list_models, make_parser, run, run_tests  # noqa: E402
 
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
 QUICK = ["digits", "gru_seq", "silero_vad", "llama_tiny_op23"]
 SLOW_CLEANUP = ["llama_tiny_op23"]  # of these the quick run takes the first, the last and the later stages alone
 CODES = {0, 2, 3, 4, 5}
 options = None
-
-
-def find_model(name):
-    path = DIGITS if name == "digits" else os.path.join(MODELS, name, "model.onnx")
-    return path if os.path.exists(path) else None
 
 
 def stage_names():
@@ -248,18 +239,16 @@ def test_damaged_texts():
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__, seed=4)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--all", action="store_true", help="every model that is written out, every stage")
     parser.add_argument("--mutations", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--only-damage", action="store_true", help="no more than the damaged texts")
     options = parser.parse_args()
     tests = {"test_damaged_texts": test_damaged_texts}
     if not options.only_damage:
-        every = ["digits"] + (sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else [])
-        for name in options.models or (every if options.all else [n for n in QUICK if find_model(n)]):
+        quick = [n for n in QUICK if os.path.exists(find_model(n))]
+        for name in options.models or (["digits", *list_models()] if options.all else quick):
             tests[f"test_{name}"] = lambda name=name: check_model(name)
         tests.update({name: test for name, test in globals().items() if name.startswith("test_")})
-    sys.argv[1:] = []
-    sys.exit(main(tests))
+    sys.exit(run_tests(tests, []))

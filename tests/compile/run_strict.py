@@ -6,7 +6,6 @@ outputs come from onnx's own reference, or stand beside the inputs. Every stage 
 
   run_strict.py [--device NAME] [CASE]...     default: vm; cases by their names
 """
-import argparse
 import os
 import re
 import sys
@@ -17,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 import onnx
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "tools"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import cli  # noqa: E402
 
 F, I = TensorProto.FLOAT, TensorProto.INT64
@@ -228,22 +227,13 @@ def check(name, make, devices):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = cli.make_parser(__doc__)
     parser.add_argument("--device", action="append")
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
-    passed = failed = 0
-    for name, make in CASES:
-        if options.cases and name not in options.cases:
-            continue
-        try:
-            check(name, make, options.device or ["interpreter", "vm"])
-            passed += 1
-        except AssertionError as e:
-            print(e)
-            failed += 1
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    devices = options.device or ["interpreter", "vm"]
+    return cli.run_tests({f"test_{name}": lambda name=name, make=make: check(name, make, devices)
+                          for name, make in CASES if not options.cases or name in options.cases}, [])
 
 
 if __name__ == "__main__":

@@ -5,21 +5,17 @@ given model the package that uir-pack makes.
 In: the programs in $UIR_BIN, the written-out models in $UIR_MODELS_BUILT. Arguments: models (default: all). Out: a line
 per failure, then `N passed, M failed, S skipped`.
 """
-import argparse
 import os
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import NO_MODELS, Suite, find_model, list_models, make_parser, run  # noqa: E402
 
 
 def pack(program, model, package):
     """What it says where it fails."""
-    command = [os.path.join(BIN, program), model, "-o", package, "--no-native", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600)
+    done = run(program, model, "-o", package, "--no-native", "--quiet", timeout=600)
     return None if done.returncode == 0 else f"{program} ends with {done.returncode}: {done.stderr.strip()[:200]}"
 
 
@@ -42,22 +38,15 @@ def check(model):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Compiles models without readers of the IRs' texts.")
+    parser = make_parser(__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL")
-    names = parser.parse_args().models or (sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else [])
-    models = {"digits": os.path.join(ROOT, "models", "digits", "digits.onnx")}
-    models.update({name: os.path.join(MODELS, name, "model.onnx") for name in names})
-    passed = failed = skipped = 0
+    names, suite = parser.parse_args().models or list_models(), Suite()
     if not names:
-        print("skip: needs models: they are not written out")
-        skipped = 1
-    for name, model in models.items():
-        wrong = check(model)
-        passed, failed = passed + (not wrong), failed + bool(wrong)
-        if wrong:
-            print(f"{name}: {wrong}")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+        suite.skip(NO_MODELS)
+    for name in dict.fromkeys(["digits", *names]):
+        wrong = check(find_model(name))
+        suite.tell(not wrong, f"{name}: {wrong}")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -16,9 +16,8 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
-from cli import BAD_FILE, FAILED, RAN, RUN, expect, main, make_model, run, save, value  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from cli import BAD_FILE, FAILED, RAN, RUN, expect, make_model, run, run_tests, save, value  # noqa: E402
 
 SHORT, LONG, HANGS_S = 5, 2 ** 40, 60
 ENGINES = {"interpreter": ["--device", "interpreter"], "vm": ["--device", "vm"], "cpu": ["--device", "cpu", "--no-vm"]}
@@ -125,4 +124,4 @@ def check_suppression():
 if __name__ == "__main__":
     tests = {f"test_{name}_{axis}": lambda name=name, axis=axis: check(name, axis) for name in MAKERS for axis in range(3)}
     tests["test_NonMaxSuppression"] = check_suppression
-    sys.exit(main(tests))
+    sys.exit(run_tests(tests))

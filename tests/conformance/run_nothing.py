@@ -16,9 +16,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
-from cli import BAD_FILE, RAN, RUN, expect, main, run  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from cli import BAD_FILE, RAN, RUN, expect, run, run_tests  # noqa: E402
 
 ENGINES = {"interpreter": ["--device", "interpreter"], "vm": ["--device", "vm"],
            "ascend": ["--device", "ascend", "--interpret"], "cpu": ["--device", "cpu", "--no-vm"]}
@@ -157,4 +156,4 @@ for group in (reductions, along_axes, networks, others):
     group()
 
 if __name__ == "__main__":
-    sys.exit(main({f"test_{name}": lambda name=name: check(name) for name in CASES}))
+    sys.exit(run_tests({f"test_{name}": lambda name=name: check(name) for name in CASES}))

@@ -11,11 +11,13 @@ import sys
 import tempfile
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+# Some of these for the users of this file.
+from suite import (BIN, DIGITS, GIVEN_MODELS, MODELS, NO_MODELS, ROOT, Lacking, Suite, find_model, list_models,  # noqa: E402, F401
+                   make_parser, run_tests, slow)
+
 RUN, OPT = os.path.join(BIN, "uir-run"), os.path.join(BIN, "uir-opt")
 PACK, RUN_PACKAGE = os.path.join(BIN, "uir-pack"), os.path.join(BIN, "uir-run-package")
 RAN, DIFFERS, USAGE, BAD_FILE, UNSUPPORTED, FAILED = range(6)
@@ -175,10 +177,6 @@ def hostile_model(name, op="Relu"):
                       [value(name + "o", None)])
 
 
-class Lacking(Exception):
-    """What a test needs is not on this machine: it is skipped, for the reason that this says."""
-
-
 def need_program(name):
     if not shutil.which(name):
         raise Lacking(f"{name} is not installed")
@@ -187,29 +185,3 @@ def need_program(name):
 def need_processes():
     if not os.path.exists("/proc/self/stat"):
         raise Lacking("there is no /proc to look for processes in")
-
-
-def slow(test):
-    """Marks a test that takes many seconds: `script/test --fast` leaves it out."""
-    test.slow = True
-    return test
-
-
-def main(names):
-    """Runs the test_ functions among the names, or those that hold a word of the command line."""
-    fast = os.environ.get("UIR_TIER") == "fast"
-    tests = [(name, t) for name, t in sorted(names.items()) if name.startswith("test_") and not (fast and hasattr(t, "slow"))]
-    if len(sys.argv) > 1:
-        tests = [(name, t) for name, t in tests if any(word in name for word in sys.argv[1:])]
-    failed = skipped = 0
-    for name, test in tests:
-        try:
-            test()
-        except Lacking as reason:
-            skipped += 1
-            print(f"skip: {name}: {reason}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as e:
-            failed += 1
-            print(f"{name}: {e}", flush=True)
-    print(f"{len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0

@@ -6,12 +6,11 @@ In: the rows of kind `bless` of tests/campaigns.txt, the programs in $UIR_BIN. O
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, run  # noqa: E402
 
 
 def rows():
@@ -41,7 +40,7 @@ def check(program, files):
             total += count
         if not total:
             return "no expected text was found"
-        done = subprocess.run([os.path.join(BIN, program), "--bless", *copies], cwd=ROOT, capture_output=True, text=True)
+        done = run(program, "--bless", *copies, cwd=ROOT)
         if done.returncode:
             return f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"
         for path, copy in zip(files, copies):
@@ -52,14 +51,11 @@ def check(program, files):
 
 
 def main():
-    passed = failed = 0
+    suite = Suite()
     for name, program, files in rows():
         problem = check(program, files) if files else "it names no files"
-        if problem:
-            print(f"{name}: {problem}")
-        passed, failed = passed + (not problem), failed + bool(problem)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed or not passed else 0
+        suite.tell(not problem, f"{name}: {problem}")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, BIN, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect,
-                 external_model, fails, hostile_model, is_clean, main, make_model, product_model, run, save, slow, value,
-                 write_set)
+from cli import (BAD_FILE, BIN, DIFFERS, FAILED, HOSTILE, INTERPRET, KERNEL, OPT, PACK, RAN, ROOT, RUN, RUN_PACKAGE,
+                 UNSUPPORTED, USAGE, Case, Lacking, expect, external_model, fails, hostile_model, is_clean, make_model,
+                 product_model, run, run_tests, save, slow, value, write_set)
 
 
 # ---- files ----
@@ -1499,4 +1499,4 @@ def test_terminal():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

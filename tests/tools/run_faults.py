@@ -17,8 +17,8 @@ import time
 
 import numpy as np
 
-from cli import (BAD_FILE, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Case, Lacking, expect, fails, main, need_processes,
-                 need_program, run, write_set)
+from cli import (BAD_FILE, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Case, Lacking, expect, fails, need_processes,
+                 need_program, run, run_tests, write_set)
 
 STRICT = ["--no-vm", "--no-fallback"]
 
@@ -342,4 +342,4 @@ def test_a_processor_without_avx():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

@@ -12,10 +12,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli import (BAD_FILE, HOSTILE, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, external_model, fails, hostile_model, is_clean,
-                 main, make_model, run, save, value)
-
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
+from cli import (BAD_FILE, DIGITS, HOSTILE, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, external_model,
+                 fails, hostile_model, is_clean, make_model, run, run_tests, save, value)
 
 
 def told(path, program=RUN):
@@ -242,4 +240,4 @@ def test_files_that_are_none():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

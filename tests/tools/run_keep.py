@@ -12,12 +12,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli import (BAD_FILE, DIFFERS, HOSTILE, INTERPRET, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
-                 is_clean, main, make_model, run, save, value)
+from cli import (BAD_FILE, DIFFERS, DIGITS, HOSTILE, INTERPRET, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case,
+                 expect, fails, is_clean, make_model, run, run_tests, save, value)
 
 DEVICES = ("interpreter", "vm", "cpu")
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
-DIGITS_DATA = os.path.join(ROOT, "models", "digits", "test_data_set_0")
+DIGITS_DATA = os.path.join(os.path.dirname(DIGITS), "test_data_set_0")
 
 
 def chain(factor=2.0, names=("first", "second", "third", "")):
@@ -308,4 +307,4 @@ def test_nodes_of_one_name():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

@@ -18,9 +18,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli import PACK, RAN, ROOT, RUN, RUN_PACKAGE, Case, expect, main, make_model, run, save, value
-
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+from cli import (MODELS, NO_MODELS, PACK, RAN, RUN, RUN_PACKAGE, Case, Suite, expect, find_model, list_models, make_model, run,
+                 run_tests, save, value)
 
 
 # ---- what the file holds ----
@@ -238,20 +237,16 @@ def test_hostile_names():
 
 # ---- the given models ----
 def check_given(name):
-    folder = os.path.join(MODELS, name)
-    data = os.path.join(folder, "test_data_set_0")
     with Case() as c:
-        check_model(c, os.path.join(folder, "model.onnx"), ["--data", data])
+        check_model(c, find_model(name), ["--data", os.path.join(MODELS, name, "test_data_set_0")])
 
 
 if __name__ == "__main__":
-    if "--given" in sys.argv:
-        sys.argv.remove("--given")
-        if not os.path.isdir(MODELS):
-            print(f"skip: needs models: no given models in {MODELS}\n0 passed, 0 failed, 1 skipped")
-            sys.exit(0)
-        chosen = sys.argv[1:] or sorted(os.listdir(MODELS))
-        del sys.argv[1:]
-        tests = {f"test_{name}": (lambda name=name: check_given(name)) for name in chosen}
-        sys.exit(main(tests))
-    sys.exit(main(globals()))
+    if "--given" not in sys.argv:
+        sys.exit(run_tests(globals()))
+    if not os.path.isdir(MODELS):
+        suite = Suite()
+        suite.skip(NO_MODELS)
+        sys.exit(suite.end())
+    chosen = [name for name in sys.argv[1:] if name != "--given"] or list_models()
+    sys.exit(run_tests({f"test_{name}": (lambda name=name: check_given(name)) for name in chosen}, []))

@@ -19,8 +19,8 @@ from onnx import helper, numpy_helper
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 
 import layers
-from cli import (BAD_FILE, FAILED, IS_FOREIGN, KERNEL, MADE_FOR, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails, main, need_processes,
-                 product_model, run, save, write_set)
+from cli import (BAD_FILE, FAILED, IS_FOREIGN, KERNEL, MADE_FOR, OPT, PACK, RAN, ROOT, USAGE, Case, expect, fails,
+                 need_processes, product_model, run, run_tests, save, write_set)
 
 
 # ---- uir-opt ----
@@ -700,4 +700,4 @@ def test_compiles_in_proportion():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

@@ -22,8 +22,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails,
-                 external_model, is_clean, main, make_model, need_processes, need_program, product_model, run, save, slow, value, write_set)
+from cli import (BAD_FILE, BIN, DIFFERS, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect,
+                 external_model, fails, is_clean, make_model, need_processes, need_program, product_model, run, run_tests,
+                 save, slow, value, write_set)
 
 NO_COMPILER = {"CC": "/bin/false", "PATH": "/nonexistent"}
 
@@ -583,4 +584,4 @@ def test_damaged_packages():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

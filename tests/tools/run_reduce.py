@@ -20,8 +20,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli import (BIN, DIFFERS, FAILED, INTERPRET, PACK, RAN, RUN, UNSUPPORTED, USAGE, Case, expect, external_model, fails, is_clean,
-                 main, make_model, run, save, value, write_set)
+from cli import (BIN, DIFFERS, FAILED, INTERPRET, PACK, RAN, RUN, UNSUPPORTED, USAGE, Case, expect, external_model, fails,
+                 is_clean, make_model, run, run_tests, save, value, write_set)
 
 COMPILERS = tempfile.TemporaryDirectory(prefix="uir-compilers-")
 WRONG = "sed -i 's/= v_sin_f32(/= v_cos_f32(/' \"$a\""
@@ -234,4 +234,4 @@ def test_signals():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

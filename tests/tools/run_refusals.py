@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli import BAD_FILE, OPT, PACK, RAN, RUN, RUN_PACKAGE, Case, expect, fails, main, make_model, run, save, value
+from cli import BAD_FILE, OPT, PACK, RAN, RUN, RUN_PACKAGE, Case, expect, fails, make_model, run, run_tests, save, value
 
 ENGINES = {"interpreter": [RUN, "--device", "interpreter"], "vm": [RUN, "--device", "vm"],
            "cpu": [RUN, "--device", "cpu", "--no-vm"]}
@@ -374,4 +374,4 @@ def test_branches_that_are_not_made_declare_nothing():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

@@ -13,10 +13,9 @@ import sys
 import tempfile
 import time
 
-from cli import RAN, ROOT, RUN, Case, expect, main, run
+from cli import DIGITS, RAN, RUN, Case, expect, run, run_tests
 
-MODEL = os.path.join(ROOT, "models", "digits", "digits.onnx")
-DATA = os.path.join(ROOT, "models", "digits", "test_data_set_0")
+DATA = os.path.join(os.path.dirname(DIGITS), "test_data_set_0")
 FRONT = {"decomposing", "cleaning up", "laying out", "fusion", "loop", "schedule", "igraph", "runs", "writing"}
 KEPT = b"uir sources 1 "
 
@@ -36,7 +35,7 @@ def compiler(words):
 def start(c, *words, cc=None, environment=None):
     """The stages that a start names, and by what the model ran."""
     environment = {"UIR_DEBUG": "1", **({"CC": cc} if cc else {}), **(environment or {})}
-    done = run(RUN, MODEL, "--data", DATA, "--cache", c.path("cache"), *words, env=environment)
+    done = run(RUN, DIGITS, "--data", DATA, "--cache", c.path("cache"), *words, env=environment)
     expect(done.returncode == RAN and "agrees" in done.out, "a start", done)
     stages = set(re.findall(r"^uir-run: ([a-z ]+)$", done.err, re.M))
     return stages, re.findall(r"by (\w+)$", done.out, re.M)[-1]
@@ -72,7 +71,7 @@ def test_a_start_that_is_killed():
     with Case() as c:
         marker = os.path.join(SCRIPTS.name, "began")
         stuck = compiler(f"touch {marker}; sleep 60")
-        child = subprocess.Popen([RUN, MODEL, "--data", DATA, "--cache", c.path("cache"), "--no-vm"], env={**os.environ, "CC": stuck},
+        child = subprocess.Popen([RUN, DIGITS, "--data", DATA, "--cache", c.path("cache"), "--no-vm"], env={**os.environ, "CC": stuck},
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         until = time.monotonic() + 60
         while not os.path.exists(marker) and time.monotonic() < until:
@@ -96,7 +95,7 @@ def test_without_a_compiler():
 def test_starts_beside_each_other():
     with Case() as c:
         start(c, cc=compiler("sleep 1"))
-        command = [RUN, MODEL, "--data", DATA, "--cache", c.path("cache"), "--no-vm"]
+        command = [RUN, DIGITS, "--data", DATA, "--cache", c.path("cache"), "--no-vm"]
         children = [subprocess.Popen(command, env={**os.environ, "UIR_DEBUG": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                     for _ in range(4)]
         for child in children:
@@ -121,9 +120,9 @@ def test_the_compilers_time_is_named():
     """One that takes too much of the processor is ended, and the message says what raises the limit."""
     with Case() as c:
         busy = compiler("while :; do :; done")
-        done = run(RUN, MODEL, "--data", DATA, "--no-cache", "--no-vm", "--limit-cc-seconds", "0.5", env={"CC": busy})
+        done = run(RUN, DIGITS, "--data", DATA, "--no-cache", "--no-vm", "--limit-cc-seconds", "0.5", env={"CC": busy})
         expect(done.returncode != RAN and "--limit-cc-seconds" in done.err, "a limit of half a second", done)
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

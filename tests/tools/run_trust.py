@@ -15,11 +15,11 @@ import sys
 import numpy as np
 from onnx import TensorProto, helper
 
-from cli import (BAD_FILE, FAILED, PACK, RAN, ROOT, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect, external_model, fails,
-                 main, make_model, product_model, run, save, value)
+from cli import (BAD_FILE, FAILED, GIVEN_MODELS, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, Lacking, expect,
+                 external_model, fails, make_model, product_model, run, run_tests, save, value)
 
 # Two models of one size and one XXH3-128.
-ATTACKS = os.path.join(os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models"), "..", "review", "attacks")
+ATTACKS = os.path.join(GIVEN_MODELS, "..", "review", "attacks")
 PIECE = 1 << 22
 
 
@@ -215,4 +215,4 @@ def test_pictures_of_many_scans():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))

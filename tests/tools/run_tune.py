@@ -14,8 +14,8 @@ import sys
 import numpy as np
 from onnx import helper, numpy_helper
 
-from cli import (BAD_FILE, BIN, DIFFERS, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails, is_clean, main,
-                 make_model, run, save, slow, value)
+from cli import (BAD_FILE, BIN, DIFFERS, PACK, RAN, RUN, RUN_PACKAGE, UNSUPPORTED, USAGE, Case, expect, fails, is_clean,
+                 make_model, run, run_tests, save, slow, value)
 
 TUNE = os.path.join(BIN, "uir-tune")
 SHAPES = ((96, 320, 160), (200, 64, 384), (64, 700, 96))  # rows, depth, columns
@@ -221,4 +221,4 @@ def test_command_line():
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(run_tests(globals()))
