@@ -8,14 +8,14 @@ In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed,
 import glob
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import onnx
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, run  # noqa: E402
+
 DATA = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
 EVERY = 12
 LEAST_WITHOUT_INPUTS = 5
@@ -23,14 +23,14 @@ LEAST_WITHOUT_INPUTS = 5
 REFUSED = {"test_gradient_of_add", "test_gradient_of_add_and_mul"}
 
 
-def run(folder, scratch):
+def check(folder, scratch):
     """What is wrong, or None. Of strings, sequences and optionals the outputs are saved as .pb as well."""
     data, saved = os.path.join(scratch, "data"), os.path.join(scratch, "saved")
     os.mkdir(data)
     for path in glob.glob(os.path.join(folder, "test_data_set_0", "input_*.pb")):
         shutil.copy(path, data)
-    done = subprocess.run([os.path.join(BIN, "uir-run"), os.path.join(folder, "model.onnx"), "--data", data, "--device",
-                           "interpreter", "--quiet", "--save", saved], capture_output=True, text=True, timeout=120)
+    done = run("uir-run", os.path.join(folder, "model.onnx"), "--data", data, "--device", "interpreter", "--quiet", "--save", saved,
+               timeout=120)
     if os.path.basename(folder) in REFUSED:
         return None if done.returncode == 4 else f"exit {done.returncode}, 4 was expected"
     expected = len(glob.glob(os.path.join(folder, "test_data_set_0", "output_*.pb")))
@@ -45,18 +45,14 @@ def main():
     bare = [f for f in folders if not glob.glob(os.path.join(f, "test_data_set_0", "input_*.pb"))]
     rest = [f for f in folders if f not in bare]
     chosen = bare + (rest if "--all" in sys.argv[1:] else rest[::EVERY])
-    failed = 0
+    suite = Suite()
     if len(bare) < LEAST_WITHOUT_INPUTS:
-        failed += 1
-        print(f"{len(bare)} tests have no inputs, {LEAST_WITHOUT_INPUTS} are known")
+        suite.tell(False, f"{len(bare)} tests have no inputs, {LEAST_WITHOUT_INPUTS} are known")
     for folder in chosen:
         with tempfile.TemporaryDirectory(prefix="uir inputs ") as scratch:
-            wrong = run(folder, scratch)
-        if wrong:
-            failed += 1
-            print(f"{os.path.relpath(folder, DATA)}: {wrong}")
-    print(f"{len(chosen) + (len(bare) < LEAST_WITHOUT_INPUTS) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            wrong = check(folder, scratch)
+        suite.tell(wrong is None, f"{os.path.relpath(folder, DATA)}: {wrong}")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -15,8 +14,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, run  # noqa: E402
+
 COUNTS = {"fast": 40, "default": 120, "long": 2000}
 node = helper.make_node
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -219,9 +219,8 @@ def check(folder, seed, device):
         for i, value in enumerate(values):
             with open(os.path.join(given, f"{kind}_{i}.pb"), "wb") as file:
                 file.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
-    command = [os.path.join(BIN, "uir-run"), path, "--data", given, "--device", device, "--json", "--no-cache"]
-    done = subprocess.run(command + (["--no-vm"] if device == "cpu" else []), capture_output=True, text=True, timeout=300,
-                          check=False)
+    done = run("uir-run", path, "--data", given, "--device", device, "--json", "--no-cache",
+               *(["--no-vm"] if device == "cpu" else []), timeout=300)
     if done.returncode:
         return f"exit {done.returncode}: {done.stderr[-400:]}"
     by_interpreter = json.loads(done.stdout)["calls"]["interpreter"]
@@ -249,8 +248,7 @@ def check_fault(folder, position, device):
     for i, value in enumerate((np.ones((3, 4), np.float32), np.int64(position))):
         with open(os.path.join(given, f"input_{i}.pb"), "wb") as file:
             file.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
-    done = subprocess.run([os.path.join(BIN, "uir-run"), path, "--data", given, "--device", device, "--no-cache"],
-                          capture_output=True, text=True, timeout=300, check=False)
+    done = run("uir-run", path, "--data", given, "--device", device, "--no-cache", timeout=300)
     good = done.returncode == (0 if -3 <= position < 3 else 3)
     return "" if good else f"exit {done.returncode}: {done.stderr[-300:]}"
 
@@ -258,23 +256,18 @@ def check_fault(folder, position, device):
 def main():
     first = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNTS[os.environ.get("UIR_TIER", "default")]
-    passed = failed = 0
+    suite = Suite()
     with tempfile.TemporaryDirectory(prefix="uir-lists-") as folder:
         for seed in range(first, first + count):
             for device in ("interpreter", "vm") + (("cpu",) if seed % 20 == 0 else ()):
                 problem = check(folder, seed, device)
-                passed, failed = passed + (not problem), failed + bool(problem)
-                if problem:
-                    print(f"seed {seed} on {device}: {problem}", flush=True)
+                suite.tell(not problem, f"seed {seed} on {device}: {problem}")
         for position in (-4, -3, 0, 2, 3, 2 ** 40):
             for device in ("interpreter", "vm"):
                 problem = check_fault(folder, position, device)
-                passed, failed = passed + (not problem), failed + bool(problem)
-                if problem:
-                    print(f"position {position} on {device}: {problem}", flush=True)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    sys.exit(failed != 0)
+                suite.tell(not problem, f"position {position} on {device}: {problem}")
+    return suite.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

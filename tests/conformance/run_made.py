@@ -3,18 +3,17 @@ suite has no test of. The cases are in made_*.py, each with what ONNX Runtime or
 an error and a message. Writes to build/made. `run_made.py TEXT` runs the cases whose name holds the text."""
 import importlib
 import os
-import re
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, read_counts, run  # noqa: E402
+
 OUT = os.path.join(ROOT, "build", "made")
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
 MODULES = ("made_opsets", "made_text", "made_ml", "made_svm", "made_skl", "made_branches",
            "made_remainder", "made_microsoft", "made_lengths")
 ENGINES = (["--device", "interpreter"], ["--device", "vm"], ["--device", "cpu", "--compiled", "--every", "12"])
@@ -38,38 +37,29 @@ def write(name, model, inputs, outputs):
                 file.write(to_proto(value).SerializeToString())
 
 
-def run_engines():
-    totals = [0, 0, 0]
+def run_engines(suite):
     for engine in ENGINES:
-        command = [os.path.join(BIN, "conformance_suite"), "--data", os.path.join(OUT, "cases"), "--timeout", "120"]
-        result = subprocess.run(command + engine, capture_output=True, text=True, cwd=ROOT, check=False)
+        result = run("conformance_suite", "--data", os.path.join(OUT, "cases"), "--timeout", "120", *engine, cwd=ROOT)
         for line in result.stdout.splitlines():
             if line.startswith(("FAILED", "skip")):
                 print(f"{engine[1]}: {line}")
-        found = re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", result.stdout, re.M)
-        if not found:
-            print(f"{engine[1]}: the suite ended with {result.returncode} and no sum")
-            totals[1] += 1
-            continue
-        totals = [total + int(number) for total, number in zip(totals, found[-1])]
-    # A case made here has a rule: none may be left out.
-    return totals[0], totals[1] + totals[2]
+        counts = read_counts(result.stdout)
+        if counts:
+            passed, failed, skipped = counts
+            suite.add(passed, failed + skipped)  # a case made here has a rule: none may be left out
+        else:
+            suite.tell(False, f"{engine[1]}: the suite ended with {result.returncode} and no sum")
 
 
-def run_hostile(cases):
-    passed, failed = 0, 0
+def run_hostile(suite, cases):
     folder = os.path.join(OUT, "hostile")
     os.makedirs(folder)
     for name, model in cases:
         path = os.path.join(folder, name + ".onnx")
         onnx.save(model, path)
-        result = subprocess.run([os.path.join(BIN, "uir-run"), path, "--device", "interpreter"], capture_output=True,
-                                text=True, timeout=60, check=False)
-        good = result.returncode in (3, 4) and "error:" in result.stderr
-        passed, failed = passed + good, failed + (not good)
-        if not good:
-            print(f"FAILED {name}: exit {result.returncode}: {result.stderr[-300:]}")
-    return passed, failed
+        result = run("uir-run", path, "--device", "interpreter", timeout=60)
+        suite.tell(result.returncode in (3, 4) and "error:" in result.stderr,
+                   f"{name}: exit {result.returncode}: {result.stderr[-300:]}")
 
 
 def main():
@@ -82,10 +72,11 @@ def main():
             if wanted in name:
                 write(name, model, inputs, outputs)
         hostile += [case for case in getattr(cases, "hostile", list)() if wanted in case[0]]
-    passed, failed = run_engines()
-    more_passed, more_failed = run_hostile(hostile)
-    print(f"{passed + more_passed} passed, {failed + more_failed} failed, 0 skipped")
-    sys.exit(failed + more_failed != 0)
+    suite = Suite()
+    run_engines(suite)
+    run_hostile(suite, hostile)
+    return suite.end()
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,7 +6,6 @@ In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed,
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -14,8 +13,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, run  # noqa: E402
+
 ROWS, COLUMNS = 200, 250
 COUNT = ROWS * COLUMNS
 Z = 4  # standard deviations that a mean may be off
@@ -143,8 +143,7 @@ def draw(folder, nodes, device):
     for port in model.graph.input:
         np.save(os.path.join(folder, port.name), INPUTS[port.name])
         given += ["--input", f"{port.name}={folder}/{port.name}.npy"]
-    done = subprocess.run([os.path.join(BIN, "uir-run"), path, "--device", device, "--save", results, "--cache", "off"] + given,
-                          capture_output=True, text=True, timeout=120, check=False)
+    done = run("uir-run", path, "--device", device, "--save", results, "--cache", "off", *given, timeout=120)
     if not check(done.returncode == 0, f"{device}: exit {done.returncode}: {done.stderr[-300:]}"):
         return None
     with open(os.path.join(results, "index.json"), encoding="utf-8") as file:
@@ -199,22 +198,18 @@ def turns(folder, device):
 
 
 def main():
-    passed = failed = 0
-    drawn = {}
+    suite, drawn = Suite(), {}
     with tempfile.TemporaryDirectory() as folder:
         for device in ("interpreter", "vm"):
             for test in (distributions, seeds, turns):
                 failures.clear()
                 drawn[device, test] = test(folder, device)
-                for text in failures:
-                    print(f"FAILED {text}")
-                passed, failed = passed + (not failures), failed + bool(failures)
+                suite.tell(not failures, "\n".join(failures))
     same = all((a == b).all() for test in (distributions, turns)
                for a, b in zip(drawn["interpreter", test] or [], drawn["vm", test] or []))
-    if not same:
-        print("FAILED the interpreter and the VM draw other numbers")
-    print(f"{passed + same} passed, {failed + (not same)} failed, 0 skipped")
-    sys.exit(failed > 0 or not same)
+    suite.tell(same, "the interpreter and the VM draw other numbers")
+    return suite.end()
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

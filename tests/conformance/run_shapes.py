@@ -9,13 +9,11 @@ device runs; where one fails, its cases run alone. What the run is to refuse (a 
 is a list of its own: with the node's name and the numbers, whenever they are known.
 
 In: the programs in $UIR_BIN. Out: a line per failure, what was left out and why, then `N passed, M failed, S skipped`."""
-import argparse
 import collections
 import fractions
 import os
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -25,8 +23,9 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, make_parser, run  # noqa: E402
+
 TOGETHER = 20
 OPSET = 22
 MOST, LEAST = 2 ** 63 - 1, -2 ** 63
@@ -369,7 +368,7 @@ def draw(r, kind):
     return case, expected
 
 
-def run(folder, parts, flavours, device):
+def run_parts(folder, parts, flavours, device):
     """Status 0 and no text, or the indices that failed (none: all did)."""
     model, values = model_of(parts, flavours)
     path, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "data")
@@ -382,10 +381,10 @@ def run(folder, parts, flavours, device):
     for i, (index, _, expected) in enumerate(parts):
         if expected is not None:
             onnx.save_tensor(numpy_helper.from_array(expected.copy(), f"y{index}"), f"{inputs}/output_{i}.pb")
-    words = [os.path.join(BIN, "uir-run"), path, "--data", inputs, "--device", device, "--no-cache", "--quiet", "--strict"]
+    words = ["uir-run", path, "--data", inputs, "--device", device, "--no-cache", "--quiet", "--strict"]
     if device not in ("interpreter", "vm"):
         words.append("--no-vm" if device.startswith("cpu") else "--interpret")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    done = run(*words, timeout=600)
     return done.returncode, done.stderr
 
 
@@ -396,20 +395,17 @@ def describe(case, flavour):
     return f"{case.op} {case.attributes or str()}{case.expanded or str()} of {'; '.join(words)} ({how})"
 
 
-def try_all(folder, parts, flavours, device):
-    """How many failed."""
-    status, _ = run(folder, parts, flavours, device)
+def try_all(suite, folder, parts, flavours, device):
+    status, _ = run_parts(folder, parts, flavours, device)
     if status == 0:
-        return 0
-    failed = 0
+        suite.add(len(parts))
+        return
+    good = True
     for part in parts:
-        status, text = run(folder, [part], flavours, device)
-        if status:
-            failed += 1
-            print(f"FAILED {device}: {describe(part[1], flavours[part[0]])}: exit {status}: {text.strip()[:300]}", flush=True)
-    if not failed:
-        print(f"FAILED {device}: {len(parts)} cases together, and none of them alone")
-    return max(failed, 1)
+        status, text = run_parts(folder, [part], flavours, device)
+        good &= suite.tell(status == 0, f"{device}: {describe(part[1], flavours[part[0]])}: exit {status}: {text.strip()[:300]}")
+    if good:
+        suite.tell(False, f"{device}: {len(parts)} cases together, and none of them alone")
 
 
 # ---- what the run is to refuse ----
@@ -436,31 +432,24 @@ REFUSALS = [
 ]
 
 
-def refusals(folder, devices):
-    passed = failed = 0
+def check_refusals(suite, folder, devices):
     for index, (case, numbers) in enumerate(REFUSALS):
         for device in devices:
             for flavour in ((False, True, False), (True, False, False), (True, True, False)):
-                status, text = run(folder, [(index, case, None)], {index: flavour}, device)
+                status, text = run_parts(folder, [(index, case, None)], {index: flavour}, device)
                 told = [line for line in text.splitlines() if f"'case{index}' ({case.op})" in line]
                 line = told[0].split(f"({case.op})", 1)[1] if told else ""
-                if status == 3 and all(re.search(rf"(?<![\w-]){n}(?!\w)", line) for n in numbers):
-                    passed += 1
-                    continue
-                failed += 1
-                print(f"FAILED {device} takes {describe(case, flavour)}: exit {status}: {text.strip()[:300]}")
-    return passed, failed
+                suite.tell(status == 3 and all(re.search(rf"(?<![\w-]){n}(?!\w)", line) for n in numbers),
+                           f"{device} takes {describe(case, flavour)}: exit {status}: {text.strip()[:300]}")
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = make_parser(__doc__, count=300, seed=1)
     parser.add_argument("--devices", default="interpreter,vm,cpu")
     parser.add_argument("--of", default=",".join(KINDS))
     options = parser.parse_args()
     devices, kinds = options.devices.split(","), options.of.split(",")
-    passed = failed = 0
+    suite = Suite()
     with tempfile.TemporaryDirectory() as folder:
         parts, flavours = [], {}
         for index in range(options.count):
@@ -475,14 +464,12 @@ def main():
             parts.append((index, case, expected))
             if len(parts) == TOGETHER or index + 1 == options.count:
                 for device in devices:
-                    bad = try_all(folder, parts, flavours, device)
-                    passed, failed = passed + len(parts) - bad, failed + bad
+                    try_all(suite, folder, parts, flavours, device)
                 parts = []
-        good, bad = refusals(folder, devices)
+        check_refusals(suite, folder, devices)
     for why, count in sorted(left_out.items()):
         print(f"left out {count} times: {why}")
-    print(f"{passed + good} passed, {failed + bad} failed, 0 skipped")
-    return 1 if failed + bad else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -12,19 +12,18 @@ the same when it learns them at another time.
 
 Default: the onnx suite's node tests on the interpreter, all variants but `plain`. Function bodies (`_expanded`) are left out: they are
 the same rules again. A test with several data sets is taken with its first. Writes to build/variants."""
-import argparse
 import glob
 import os
-import re
 import shutil
-import subprocess
 import sys
 
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SUITE = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, make_parser, read_counts, run  # noqa: E402
+
+TESTS = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "node")
 OUT = os.path.join(ROOT, "build", "variants")
 LISTS = (TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL)
 
@@ -156,16 +155,15 @@ def write(variant, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Runs ONNX test folders in other clothes.")
+    parser = make_parser(__doc__)
     parser.add_argument("--device", default="interpreter")
     parser.add_argument("--interpret", action="store_true")
-    parser.add_argument("--folder", default=SUITE, help="of the tests, each a folder with a model and data sets")
+    parser.add_argument("--folder", default=TESTS, help="of the tests, each a folder with a model and data sets")
     parser.add_argument("variants", nargs="*", metavar="VARIANT")
     options = parser.parse_args()
-    program = os.path.join(os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")), "conformance_suite")
     tests = [os.path.join(os.path.abspath(options.folder), name) for name in sorted(os.listdir(options.folder))
              if not name.endswith("_expanded") and "_expanded_" not in name]
-    totals = [0, 0, 0]
+    suite, left_out = Suite(), 0
     for variant in options.variants or list(VARIANTS)[1:]:
         shutil.rmtree(os.path.join(OUT, variant), ignore_errors=True)
         for test in tests:
@@ -173,23 +171,23 @@ def main():
                 write(variant, test)
         if not os.path.isdir(os.path.join(OUT, variant)):
             continue
-        command = [program, "--data", os.path.join(OUT, variant), "--device", options.device, "--timeout", "120"]
-        result = subprocess.run(command + ["--interpret"] * options.interpret, capture_output=True, text=True, cwd=ROOT,
-                                check=False)
+        result = run("conformance_suite", "--data", os.path.join(OUT, variant), "--device", options.device, "--timeout", "120",
+                     *["--interpret"] * options.interpret, cwd=ROOT)
         for line in result.stdout.splitlines():
             if line.startswith("FAILED"):
                 print(f"{variant}: {line}")
-        found = re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", result.stdout, re.M)
-        if not found:
-            print(f"{variant}: the suite ended with {result.returncode} and no sum")
-            totals[1] += 1
+        counts = read_counts(result.stdout)
+        if not counts:
+            suite.tell(False, f"{variant}: the suite ended with {result.returncode} and no sum")
             continue
-        print(f"{variant}: {found[-1][0]} passed, {found[-1][1]} fail, {found[-1][2]} unsupported or random")
-        totals = [total + int(number) for total, number in zip(totals, found[-1])]
-    if totals[2]:
-        print(f"skip: {totals[2]} variants: unsupported or random, as conformance_suite lists them")
-    print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
-    sys.exit(totals[1] != 0)
+        passed, failed, skipped = counts
+        print(f"{variant}: {passed} passed, {failed} fail, {skipped} unsupported or random")
+        suite.add(passed, failed)
+        left_out += skipped
+    if left_out:
+        suite.skip(f"{left_out} variants: unsupported or random, as conformance_suite lists them", left_out)
+    return suite.end()
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())
