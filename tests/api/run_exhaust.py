@@ -7,10 +7,8 @@ models with --draws allocations drawn by --seed; with --limits limits of work sp
 before the need. --signals starts of uir-run under such limits end within a second of SIGTERM. --all: the whole
 campaign. Out: a line per failure, then `N passed, M failed, S skipped`.
 """
-import argparse
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -23,18 +21,12 @@ from onnx import TensorProto as T
 from onnx import helper as h
 from onnx import numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, Suite, find_model, make_parser, read_counts, run  # noqa: E402
+
 GIVEN = ["minilm_l6", "whisper_tiny_decoder", "gru_seq", "lstm_classifier", "dlrm", "espcn"]  # that run with dims of 1
 ACTIONS = ["interpret", "compile", "again", "pack", "open"]
-counts = {"passed": 0, "failed": 0, "skipped": 0}
-
-
-def say(kind, text):
-    counts[kind] += 1
-    if kind != "passed":
-        print(f"{'FAIL' if kind == 'failed' else 'skip:'} {text}", flush=True)
+suite = Suite()
 
 
 # ---- small graphs ----
@@ -144,14 +136,12 @@ def write(make, folder):
 
 # ---- tries ----
 def exhaust(name, path, folder, kind, action, *numbers):
-    done = subprocess.run([os.path.join(BIN, "uir-exhaust"), path, folder, kind, action, *map(str, numbers)],
-                          capture_output=True, text=True)
-    found = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
-    counts["passed"] += int(found.group(1)) if found else 0
-    for _ in range(int(found.group(2)) if found else 1):
-        counts["failed"] += 1
-    if not found or done.returncode:
-        print(f"FAIL {name}, {action}, {kind} {numbers}: exit {done.returncode}\n{done.stdout}{done.stderr}", flush=True)
+    done = run("uir-exhaust", path, folder, kind, action, *numbers, timeout=None)
+    counts = read_counts(done.stdout)
+    if counts:
+        suite.add(*counts)
+    if not counts or done.returncode:
+        suite.tell(False, f"{name}, {action}, {kind} {numbers}: exit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 def end_by_signal(path, draws, limit):
@@ -163,21 +153,20 @@ def end_by_signal(path, draws, limit):
     started.send_signal(signal.SIGTERM)
     try:
         started.wait(1)
-        say("passed", path)
+        suite.add(1)
     except subprocess.TimeoutExpired:
         started.kill()
         started.wait()
-        say("failed", f"{path}: --limit-work {limit} goes on for a second after SIGTERM")
+        suite.tell(False, f"{path}: --limit-work {limit} goes on for a second after SIGTERM")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = make_parser(__doc__, seed=1)
     parser.add_argument("--step", type=int, default=23)
     parser.add_argument("--draws", type=int, default=0)
     parser.add_argument("--limits", type=int, default=12)
     parser.add_argument("--before", type=int, default=4)
     parser.add_argument("--signals", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("graphs", nargs="*")
     a = parser.parse_args()
@@ -192,16 +181,15 @@ def main():
                 if action in ("compile", "pack"):
                     exhaust(name, path, scratch, "work", action, a.limits, a.before)
         for name in GIVEN if a.draws else []:
-            path = os.path.join(MODELS, name, "model.onnx")
+            path = find_model(name)
             if not os.path.exists(path):
-                say("skipped", f"{path} is not there")
+                suite.skip(f"{path} is not there")
                 continue
             for action in ACTIONS:
                 exhaust(name, path, scratch, "draw", action, a.seed, a.draws // len(ACTIONS))
         for _ in range(a.signals if small else 0):
             end_by_signal(draws.choice(list(small.values())), draws, draws.choice([0, int(10 ** draws.uniform(2, 7))]))
-    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 1 if counts["failed"] else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

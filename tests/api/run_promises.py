@@ -8,7 +8,8 @@ import os
 import re
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite  # noqa: E402
 
 
 def read(path):
@@ -36,24 +37,21 @@ def runs(test):
 
 
 def main():
-    names, told, failures, passed = public_names(), set(), [], 0
+    names, told, suite = public_names(), set(), Suite()
     for number, line in enumerate(read("tests/api/promises.txt").splitlines(), 1):
         if not line or line.startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) != 3 or not all(cells):
-            failures.append(f"line {number}: it is not names | promise | tests")
+            suite.tell(False, f"line {number}: it is not names | promise | tests")
             continue
         subjects, tests = cells[0].split(), cells[2].split()
         told |= set(subjects)
         wrong = [s for s in subjects if s not in names and s not in ("uir.h", "UIR_INIT")] + [t for t in tests if not runs(t)]
-        failures += [f"line {number}: there is no {name}" for name in wrong]
-        passed += not wrong
-    failures += [f"{name}: no row of promises.txt is about it" for name in sorted(names - told)]
-    for failure in failures:
-        print(failure)
-    print(f"{passed} passed, {len(failures)} failed, 0 skipped")
-    return 1 if failures else 0
+        suite.tell(not wrong, f"line {number}: there is no {', '.join(wrong)}")
+    for name in sorted(names - told):
+        suite.tell(False, f"{name}: no row of promises.txt is about it")
+    return suite.end()
 
 
 if __name__ == "__main__":

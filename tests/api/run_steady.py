@@ -8,33 +8,23 @@ failure, then `N passed, M failed, S skipped`.
 import glob
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import MODELS, Suite, find_model, list_models, run  # noqa: E402
+
 NAMES = ["minilm_l6", "llama_tiny_op23", "gru_seq", "lstm_classifier", "dlrm"]
-counts = {"passed": 0, "failed": 0, "skipped": 0}
-
-
-def say(kind, text):
-    counts[kind] += 1
-    if kind != "passed":
-        print(f"{'FAIL' if kind == 'failed' else 'skip:'} {text}")
-
-
-def run(command, **environment):
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
+LIMIT_S = 600
+suite = Suite()
 
 
 def outputs(model, data, threads, cache, compiler, folder):
     """The files of one run, or None with a message. Whether they agree with the data set's, exit 1, is for others to say."""
-    done = run([os.path.join(BIN, "uir-run"), model, "--data", data, "--no-vm", "--quiet", "--threads", str(threads),
-                "--cache", cache, "--save", folder], CC=compiler)
+    done = run("uir-run", model, "--data", data, "--no-vm", "--quiet", "--threads", threads, "--cache", cache, "--save", folder,
+               timeout=LIMIT_S, env={"CC": compiler})
     if done.returncode not in (0, 1):
-        say("failed", f"{model} by {compiler} at {threads} threads: exit {done.returncode}\n{done.stderr}")
+        suite.tell(False, f"{model} by {compiler} at {threads} threads: exit {done.returncode}\n{done.stderr}")
         return None
     return {os.path.basename(path): open(path, "rb").read() for path in glob.glob(os.path.join(folder, "*.pb"))}
 
@@ -45,7 +35,7 @@ def compare(name, model, data):
         first = None
         for step, (compiler, threads) in enumerate([("gcc", 1), ("gcc", 2), ("gcc", 4), ("gcc", 2), ("clang", 2)]):
             if not shutil.which(compiler):
-                say("skipped", f"{name}: there is no {compiler}")
+                suite.skip(f"{name}: there is no {compiler}")
                 continue
             os.makedirs(folder := os.path.join(scratch, str(step)))
             got = outputs(model, data, threads, os.path.join(scratch, compiler), compiler, folder)
@@ -53,30 +43,28 @@ def compare(name, model, data):
                 continue
             first = got if first is None else first
             same = got == first and len(got) > 0
-            say("passed" if same else "failed", f"{name}: {compiler} at {threads} threads gives other bits than the first")
+            suite.tell(same, f"{name}: {compiler} at {threads} threads gives other bits than the first")
 
 
 def steady(name, model, sets):
     for device, threads in [("cpu", 2), ("vm", 2)]:
-        done = run([os.path.join(BIN, "uir-steady"), model, device, str(threads), sets[0], sets[min(1, len(sets) - 1)]])
-        say("passed" if done.returncode == 0 else "failed",
-            f"{name} on {device}: uir-steady, exit {done.returncode}\n{done.stdout}{done.stderr}")
+        done = run("uir-steady", model, device, threads, sets[0], sets[min(1, len(sets) - 1)], timeout=LIMIT_S)
+        suite.tell(done.returncode == 0, f"{name} on {device}: uir-steady, exit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 def main():
     names = [word for word in sys.argv[1:] if not word.startswith("-")] or NAMES
     if "--all" in sys.argv:
-        names = sorted(os.listdir(MODELS)) if os.path.isdir(MODELS) else []
+        names = list_models()
     for name in names:
-        model = os.path.join(MODELS, name, "model.onnx")
+        model = find_model(name)
         sets = sorted(glob.glob(os.path.join(MODELS, name, "test_data_set_*")))
         if not os.path.exists(model) or not sets:
-            say("skipped", f"{model} or its data is not there")
+            suite.skip(f"{model} or its data is not there")
             continue
         compare(name, model, sets[-1])
         steady(name, model, sets)
-    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 1 if counts["failed"] else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

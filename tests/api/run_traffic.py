@@ -4,15 +4,15 @@ nothing in the device's memory between, and their slices move at most 1.05 of th
 the slices that the launches of a run take, on models made here, at several sizes of one compile each.
 """
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import Suite, run  # noqa: E402
+
 MOST = 1.05
 random = np.random.default_rng(7)
 
@@ -75,10 +75,10 @@ def write_inputs(case, sizes, folder):
 
 def why_not(model, data):
     """What is wrong with a run, or None."""
-    run = subprocess.run([os.path.join(BIN, "uir-traffic"), model, "vm", data], capture_output=True, text=True, timeout=120)
-    if run.returncode:
-        return run.stderr.strip()
-    *launches, arena = [line.split() for line in run.stdout.splitlines()]
+    done = run("uir-traffic", model, "vm", data, timeout=120)
+    if done.returncode:
+        return done.stderr.strip()
+    *launches, arena = [line.split() for line in done.stdout.splitlines()]
     if len(launches) != 1:
         return f"{len(launches)} launches"
     _, phases, tensors, slices = map(int, launches[0][:4])
@@ -92,7 +92,7 @@ def why_not(model, data):
 
 
 def main():
-    passed = failed = 0
+    suite = Suite()
     with tempfile.TemporaryDirectory(prefix="uir-traffic-") as scratch:
         for number, (name, case) in enumerate(CASES.items()):
             model = os.path.join(scratch, f"{number}.onnx")
@@ -101,11 +101,8 @@ def main():
                 data = os.path.join(scratch, f"{number}-" + "x".join(map(str, sizes)))
                 write_inputs(case, sizes, data)
                 why = why_not(model, data)
-                passed, failed = passed + (why is None), failed + (why is not None)
-                if why:
-                    print(f"{name} {sizes}: {why}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+                suite.tell(why is None, f"{name} {sizes}: {why}")
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -5,16 +5,15 @@ changed must be noticed before a result is given.
 In: the programs in $UIR_BIN. Out: what the campaign says of each file, then `N passed, M failed, S skipped`.
 """
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 from onnx import helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
-from cli import BIN, PACK, make_model, save, value  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from cli import make_model, save, value  # noqa: E402
+from suite import Suite, run  # noqa: E402
 
 
 def perceptron():
@@ -30,17 +29,16 @@ def perceptron():
 
 def main():
     count, seed = (sys.argv[1:] + ["5000", "1"][len(sys.argv) - 1:])[:2]
-    passed = failed = 0
+    suite = Suite()
     with tempfile.TemporaryDirectory() as folder:
         model = save(perceptron(), os.path.join(folder, "m.onnx"))
         for kind in (["--no-native"], ["--device", "cpu:generic,cpu"]):
             package = os.path.join(folder, "m.uir")
-            subprocess.run([PACK, model, "-o", package, "--quiet", *kind], check=True)
-            done = subprocess.run([os.path.join(BIN, "fuzz_package"), count, seed, package], capture_output=True, text=True)
+            run("uir-pack", model, "-o", package, "--quiet", *kind).check_returncode()
+            done = run("fuzz_package", count, seed, package, timeout=None)
             print(" ".join(kind), os.path.getsize(package), "bytes:", (done.stdout + done.stderr).strip())
-            passed, failed = passed + (done.returncode == 0), failed + (done.returncode != 0)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            suite.tell(done.returncode == 0, f"{' '.join(kind)}: exit {done.returncode}")
+    return suite.end()
 
 
 if __name__ == "__main__":
