@@ -7,7 +7,6 @@ In: models/digits, the programs in $UIR_BIN. Out: a line per failure, then `N pa
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,19 +17,20 @@ import onnxruntime
 from onnx import numpy_helper
 from PIL import Image
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-DIGITS = os.path.join(ROOT, "models", "digits")
-MODEL = os.path.join(DIGITS, "digits.onnx")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import suite  # noqa: E402
+from suite import BIN, DIGITS, ROOT, run_tests  # noqa: E402
+
+FOLDER = os.path.dirname(DIGITS)
 HELD_OUT_RIGHT = 357  # of 360, as models/README.md says
 START_LIMIT_S = 2.0
 
-sys.path.insert(0, DIGITS)
+sys.path.insert(0, FOLDER)
 import train  # noqa: E402  the same split as the training's
 
 
 def run(*command, cwd=ROOT):
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+    return suite.run(*command, cwd=cwd, timeout=300)
 
 
 def expect(condition, what, done):
@@ -39,21 +39,21 @@ def expect(condition, what, done):
 
 
 def test_data_set():
-    done = run(os.path.join(BIN, "uir-run"), MODEL, "--data", os.path.join(DIGITS, "test_data_set_0"))
+    done = run(os.path.join(BIN, "uir-run"), DIGITS, "--data", os.path.join(FOLDER, "test_data_set_0"))
     expect(done.returncode == 0, "the model does not agree with its data set", done)
 
 
 def test_held_out_accuracy():
     _, pictures, _, labels = train.load()
     x = pictures[:, :, :, None]
-    expected = onnxruntime.InferenceSession(MODEL, providers=["CPUExecutionProvider"]).run(None, {"picture": x})[0]
+    expected = onnxruntime.InferenceSession(DIGITS, providers=["CPUExecutionProvider"]).run(None, {"picture": x})[0]
     with tempfile.TemporaryDirectory() as folder:
         data, saved = os.path.join(folder, "data"), os.path.join(folder, "saved")
         os.mkdir(data)
         os.mkdir(saved)
         train.write_tensor(x, "picture", os.path.join(data, "input_0.pb"))
         train.write_tensor(expected, "probabilities", os.path.join(data, "output_0.pb"))
-        done = run(os.path.join(BIN, "uir-run"), MODEL, "--data", data, "--save", saved)
+        done = run(os.path.join(BIN, "uir-run"), DIGITS, "--data", data, "--save", saved)
         expect(done.returncode == 0, "360 held-out digits differ from ONNX Runtime's", done)
         probabilities = numpy_helper.to_array(onnx.load_tensor(os.path.join(saved, "output_0.pb")))
     right = int((probabilities.argmax(1) == labels).sum())
@@ -65,7 +65,7 @@ def test_script_run_shows_digits():
     done = run(os.path.join(ROOT, "script", "run"), cwd="/")
     expect(done.returncode == 0, "script/run failed", done)
     answers = re.findall(r"(\d)\.png\n(?:.*\n)*?.*answer: (\d)", done.stdout)
-    expect(len(answers) == len(glob.glob(os.path.join(DIGITS, "pictures", "*.png"))), "a picture is not shown", done)
+    expect(len(answers) == len(glob.glob(os.path.join(FOLDER, "pictures", "*.png"))), "a picture is not shown", done)
     for digit, answer in answers:
         expect(digit == answer, f"the picture of {digit} is taken for {answer}", done)
     for step in ("read the model", "decompose", "read a picture", "classify it", "edges", "probabilities"):
@@ -84,15 +84,15 @@ def test_script_run_starts_soon():
 
 def test_script_run_keeps_the_callers_folder():
     with tempfile.TemporaryDirectory(suffix=" with spaces $(x)") as folder:
-        os.symlink(MODEL, os.path.join(folder, "m.onnx"))
-        os.symlink(os.path.join(DIGITS, "test_data_set_0"), os.path.join(folder, "data"))
+        os.symlink(DIGITS, os.path.join(folder, "m.onnx"))
+        os.symlink(os.path.join(FOLDER, "test_data_set_0"), os.path.join(folder, "data"))
         done = run(os.path.join(ROOT, "script", "run"), "m.onnx", "--data", "data", cwd=folder)
         expect(done.returncode == 0, "relative paths are not the caller's", done)
 
 
 def test_example_refuses_bad_input():
     program = os.path.join(BIN, "uir-digits")
-    picture = os.path.join(DIGITS, "pictures", "2.png")
+    picture = os.path.join(FOLDER, "pictures", "2.png")
     with tempfile.TemporaryDirectory() as folder:
         wide = os.path.join(folder, "wide.png")
         Image.fromarray(np.zeros((8, 9), np.uint8)).save(wide)
@@ -100,24 +100,11 @@ def test_example_refuses_bad_input():
         with open(picture, "rb") as f, open(broken, "wb") as out:
             out.write(f.read()[:60])
         absent = os.path.join(folder, "absent")
-        for arguments, code in (([MODEL], 2), ([absent, picture], 3), ([picture, picture], 3), ([MODEL, absent], 3),
-                                ([MODEL, wide], 3), ([MODEL, broken], 3)):
+        for arguments, code in (([DIGITS], 2), ([absent, picture], 3), ([picture, picture], 3), ([DIGITS, absent], 3),
+                                ([DIGITS, wide], 3), ([DIGITS, broken], 3)):
             done = run(program, *arguments)
             expect(done.returncode == code and done.stderr.strip(), f"{arguments}: exit {code} and a message expected", done)
 
 
-def main():
-    tests = [t for name, t in sorted(globals().items()) if name.startswith("test_")]
-    failed = 0
-    for test in tests:
-        try:
-            test()
-        except (AssertionError, subprocess.TimeoutExpired) as e:
-            failed += 1
-            print(f"{test.__name__}: {e}")
-    print(f"{len(tests) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))

@@ -13,17 +13,18 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import suite  # noqa: E402
+from suite import BIN, DIGITS, ROOT, run_tests  # noqa: E402
+
 BUILD = os.path.dirname(os.path.abspath(BIN))
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
-PICTURES = os.path.join(ROOT, "models", "digits", "pictures")
+PICTURES = os.path.join(os.path.dirname(DIGITS), "pictures")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 LIBRARIES = {"uir": "the whole", "uir_rt": "the runtime"}
 
 
 def run(*command, code=0, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
+    done = suite.run(*command, timeout=600, **options)
     if done.returncode != code:
         raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
@@ -39,8 +40,7 @@ class Installed:
         os.rename(first, self.prefix)
         self.library = os.path.dirname(next(os.path.join(d, f) for d, _, names in os.walk(self.prefix) for f in names
                                             if f == "libuir.so"))
-        self.environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.library, "pkgconfig"),
-                                LD_LIBRARY_PATH=self.library)
+        self.environment = {"PKG_CONFIG_PATH": os.path.join(self.library, "pkgconfig"), "LD_LIBRARY_PATH": self.library}
         return self
 
     def __exit__(self, *_):
@@ -133,8 +133,7 @@ def test_programs(tree):
     names = os.listdir(os.path.join(tree.prefix, "bin"))
     assert {"uir-run", "uir-pack", "uir-tune", "uir-opt", "uir-run-package"} <= set(names), names
     package = make_package(tree)
-    bare = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
-    bare.update(PATH="/nonexistent", CC="/bin/false")
+    bare = {"LD_LIBRARY_PATH": None, "PATH": "/nonexistent", "CC": "/bin/false"}
     for name in ("uir-run", "uir-run-package"):
         assert "y f32[1,4]" in run(os.path.join(tree.prefix, "bin", name), package, "--trusted", "--no-vm", env=bare)
 
@@ -208,7 +207,7 @@ def test_static(tree):
         with open(tree.path(name + ".inc"), "w", encoding="utf-8") as f:
             f.writelines(f"{macro}({row})\n" for row in rows)
     source, package = os.path.join(ROOT, "tests", "install", "header.c"), make_package(tree)
-    bare = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    bare = {"LD_LIBRARY_PATH": None}
     for library in LIBRARIES:
         flags = tree.flags(library, "--static")
         archive = os.path.join(tree.library, f"lib{library}.a")
@@ -277,19 +276,8 @@ def test_hardened_kernels(tree):
 
 
 def main():
-    passed = failed = 0
     with Installed() as tree:
-        for name, test in list(globals().items()):
-            if not name.startswith("test_"):
-                continue
-            try:
-                test(tree)
-                passed += 1
-            except AssertionError as error:
-                failed += 1
-                print(f"{name}: {error}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+        return run_tests(globals(), [], tree)
 
 
 if __name__ == "__main__":

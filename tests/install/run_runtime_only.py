@@ -7,20 +7,20 @@ In: the build beside $UIR_BIN. Out: a line per failure, then `N passed, M failed
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
-DATA = os.path.join(ROOT, "models", "digits", "test_data_set_0")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import suite  # noqa: E402
+from suite import BIN, DIGITS, ROOT, Lacking, run_tests  # noqa: E402
+
+DATA = os.path.join(os.path.dirname(DIGITS), "test_data_set_0")
 ALLOWED = r"libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux[-\w]*\.so\.\d"
 CROSS, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 
 def run(*command, code=0, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
+    done = suite.run(*command, timeout=900, **options)
     if done.returncode != code:
         raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout + done.stderr
@@ -68,41 +68,21 @@ def check_runs(scratch, program, device, way=()):
     assert "--trusted" in said and "--json" not in said, said
 
 
-def test_this_machine(scratch):
-    check_runs(scratch, build(os.path.join(scratch, "build")), "cpu")
+def test_this_machine():
+    with tempfile.TemporaryDirectory(prefix="uir runtime ") as scratch:
+        check_runs(scratch, build(os.path.join(scratch, "build")), "cpu")
 
 
-def test_aarch64(scratch):
-    toolchain = os.path.join(ROOT, "cmake", "toolchains", "aarch64-linux-gnu.cmake")
-    program = build(os.path.join(scratch, "build"), "-DCMAKE_TOOLCHAIN_FILE=" + toolchain)
-    assert "AArch64" in run("readelf", "-h", program)
-    check_runs(scratch, program, "cpu:aarch64", (QEMU, "-L", "/usr/aarch64-linux-gnu"))
-
-
-def missing(name):
+def test_aarch64():
     lacking = [c for c in (CROSS, QEMU) if not shutil.which(c)]
-    return lacking if name == "test_aarch64" else []
-
-
-def main():
-    passed = failed = skipped = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        if missing(name):
-            skipped += 1
-            print(f"skip: {name}: {', '.join(missing(name))} not installed")
-            continue
-        try:
-            with tempfile.TemporaryDirectory(prefix="uir runtime ") as scratch:
-                test(scratch)
-            passed += 1
-        except AssertionError as error:
-            failed += 1
-            print(f"{name}: {error}")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    if lacking:
+        raise Lacking(f"{', '.join(lacking)} not installed")
+    toolchain = os.path.join(ROOT, "cmake", "toolchains", "aarch64-linux-gnu.cmake")
+    with tempfile.TemporaryDirectory(prefix="uir runtime ") as scratch:
+        program = build(os.path.join(scratch, "build"), "-DCMAKE_TOOLCHAIN_FILE=" + toolchain)
+        assert "AArch64" in run("readelf", "-h", program)
+        check_runs(scratch, program, "cpu:aarch64", (QEMU, "-L", "/usr/aarch64-linux-gnu"))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, ROOT, Suite  # noqa: E402
+
 SOURCES = (".c", ".h", ".def")
 MAX_LINES = 800
 # Words that name one device, its instruction set or its maker's library. They belong in backends/<device>/ and in the
@@ -278,7 +280,7 @@ uir_add({name} {folder} {links})
 
 
 def archives():
-    folder = os.path.join(os.path.dirname(os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))), "lib")
+    folder = os.path.join(os.path.dirname(BIN), "lib")
     if not os.path.isdir(folder):
         return []
     return sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.startswith("libuir") and f.endswith(".a"))
@@ -337,19 +339,15 @@ def main():
     tests = [(check.__name__, lambda check=check: check(ROOT, files))
              for check in dict.fromkeys(check for check, *_ in BREACHES)]
     tests += [(t.__name__, t) for t in (test_breaches_are_seen, test_link_table)]
-    passed = failed = skipped = 0
+    suite = Suite()
     if archives():
         tests += [(t.__name__, t) for t in (test_symbols, test_callers)]
     else:
-        skipped += 1
-        print("skip: no libraries are built, their symbols are not read")
+        suite.skip("no libraries are built, their symbols are not read")
     for name, test in tests:
         breaches = list(test())
-        for breach in breaches:
-            print(f"{name}: {breach}")
-        passed, failed = passed + (not breaches), failed + bool(breaches)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+        suite.tell(not breaches, "\n".join(f"{name}: {breach}" for breach in breaches))
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ graph's nodes in another legal order, and every name (nodes, values, dims, input
 no tool likes. --native: compiled kernels alone, and no compiler after the first data set. Quantised models run too, but a difference of theirs is a skip: rounding ties are not settled yet.
 Out: a line per failure, then `N passed, M failed, S skipped`.
 """
-import argparse
 import glob
 import json
 import os
@@ -23,7 +22,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, MODELS, NO_MODELS, Suite, make_parser, run  # noqa: E402
+
 LIMIT_S = 300
 QUANTISED_OPS = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger",
                  "QLinearConv", "QLinearMatMul", "com.microsoft::MatMulNBits"}
@@ -70,8 +71,7 @@ def run_set(program, folder, data, info, arguments, environment):
     with tempfile.TemporaryDirectory() as saved:
         command = [program, os.path.join(folder, "model.onnx"), "--data", os.path.join(folder, data), "--save", saved, "--quiet"]
         try:
-            done = subprocess.run(command + arguments, capture_output=True, text=True, errors="replace", timeout=LIMIT_S,
-                                  env={**os.environ, "UIR_STRICT": "1", **environment})
+            done = run(*command, *arguments, timeout=LIMIT_S, env={"UIR_STRICT": "1", **environment})
         except subprocess.TimeoutExpired:
             raise Different(f"took over {LIMIT_S} s") from None
         if done.returncode != 0:
@@ -191,10 +191,10 @@ class Disguise:
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = make_parser(__doc__)
     parser.add_argument("--disguised", action="store_true")
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
-    parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models")))
+    parser.add_argument("--bin", default=BIN)
+    parser.add_argument("--models", default=MODELS)
     parser.add_argument("--device", default="interpreter")
     parser.add_argument("--native", action="store_true")
     parser.add_argument("names", nargs="*")
@@ -204,11 +204,9 @@ def main():
     folders = [os.path.dirname(f) for f in folders]
     if options.names:
         folders = [f for f in folders if os.path.basename(f) in options.names]
+    suite = Suite()
     if not folders:
-        print("skip: needs models: no models are written out; UIR_MODELS names the folder that they are made from")
-        print("0 passed, 0 failed, 1 skipped")
-        return 0
-    passed = failed = skipped = 0
+        suite.skip(NO_MODELS)
     scratch = None
     cache = tempfile.mkdtemp(prefix="uir-cache-")
     arguments = ["--device", options.device, "--cache", cache] + (["--no-vm", "--no-fallback", "--no-vendor"] if options.native else [])
@@ -226,21 +224,18 @@ def main():
                     # One compile serves all shapes.
                     environment = {"CC": "/bin/false"} if options.native and index else {}
                     run_set(program, where, data, info, arguments, environment)
-                    passed += 1
+                    suite.add(1)
                 except Different as e:
                     if QUANTISED_OPS & set(info["ops"]):
-                        skipped += 1
-                        print(f"skip: {name} is quantised, and differs")
+                        suite.skip(f"{name} is quantised, and differs")
                     else:
-                        failed += 1
-                        print(f"{name} {data}: {e}", flush=True)
+                        suite.tell(False, f"{name} {data}: {e}")
         finally:
             if scratch:
                 shutil.rmtree(scratch)
                 scratch = None
     shutil.rmtree(cache)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ A graph has two to three inputs whose dims are names bound to several values (0 
 value knows whether it is exact (sums and products of small multiples of 1/4 are): ops that jump, such as Floor, ArgMax or a
 comparison, only take exact ones, so that a difference is a wrong result and not a rounding. Graphs that ONNX Runtime does not
 run (no kernel for an element type) are made anew. Ends with "N passed, M failed, S skipped"."""
-import argparse
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +17,9 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from suite import BIN, Suite, make_parser, run  # noqa: E402
 
 DTYPES = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "i64": TensorProto.INT64, "i32": TensorProto.INT32,
           "bool": TensorProto.BOOL}
@@ -472,31 +473,25 @@ write_case.reasons = {}
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = make_parser(__doc__, count=2000, seed=1, jobs=2, keep=None)
     parser.add_argument("--device", default="interpreter")
-    parser.add_argument("--uir-run", default=os.path.join(os.environ.get("UIR_BIN", "build/release/bin"), "uir-run"))
-    parser.add_argument("--keep", help="a folder that failing cases are moved to")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--uir-run", default=os.path.join(BIN, "uir-run"))
     options = parser.parse_args()
+    suite, refused = Suite(), 0
     if not os.path.exists(options.uir_run):
-        print(f"skip: {options.uir_run} is not built")
-        print("0 passed, 0 failed, 1 skipped")
-        return 0
-    passed, failures, refused = 0, [], 0
+        suite.skip(f"{options.uir_run} is not built")
+        return suite.end()
 
-    def run(folder):
-        command = [options.uir_run, os.path.join(folder, "model.onnx"), "--device", options.device, "--data", os.path.join(folder, "test_data_set_0"),
-                   "--rtol", "1e-3", "--atol", "1e-4"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    def run_case(folder):
+        return run(os.path.abspath(options.uir_run), os.path.join(folder, "model.onnx"), "--device", options.device, "--data",
+                   os.path.join(folder, "test_data_set_0"), "--rtol", "1e-3", "--atol", "1e-4", timeout=120)
 
     with tempfile.TemporaryDirectory() as root, ThreadPoolExecutor(options.jobs) as pool:
         pending, seed = [], options.seed
         while len(pending) < options.count:
             folder = os.path.join(root, str(seed))
             if write_case(folder, seed):
-                pending.append((seed, folder, pool.submit(run, folder)))
+                pending.append((seed, folder, pool.submit(run_case, folder)))
             else:
                 refused += 1
             seed += 1
@@ -504,20 +499,15 @@ def main():
                 break
         for case, folder, future in pending:
             result = future.result()
-            if result.returncode == 0:
-                passed += 1
-            else:
-                failures.append(case)
-                print(f"FAILED seed {case}: exit {result.returncode}: {result.stderr.strip()[:300]}")
-                if options.keep:
-                    shutil.move(folder, os.path.join(options.keep, str(case)))
+            good = suite.tell(result.returncode == 0, f"seed {case}: exit {result.returncode}: {result.stderr.strip()[:300]}")
+            if options.keep and not good:
+                shutil.move(folder, os.path.join(options.keep, str(case)))
             shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(pending)} graphs, {refused} more were not for ONNX Runtime")
     if os.environ.get("UIR_DEBUG"):
         for reason, case in list(write_case.reasons.items())[:40]:
             print(f"  refused: {reason} (seed {case})")
-    print(f"{passed} passed, {len(failures)} failed, 0 skipped")
-    return 1 if failures or not passed else 0
+    return suite.end()
 
 
 if __name__ == "__main__":
