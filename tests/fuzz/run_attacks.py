@@ -11,7 +11,6 @@ fields that are doubled, dropped or taken from another file, records of packages
 counts processor time in place of the clock, on a busy machine. Out: a line per failure, with the variation in --keep;
 then `N passed, M failed, S skipped`.
 """
-import argparse
 import concurrent.futures
 import os
 import random
@@ -22,11 +21,10 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
-MODELS = os.environ.get("UIR_MODELS") or os.path.join(ROOT, "..", "shared", "models")
-ATTACKS = os.environ.get("UIR_ATTACKS") or os.path.join(MODELS, "..", "review", "attacks")
-DIGITS = os.path.join(ROOT, "models", "digits", "digits.onnx")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, DIGITS, GIVEN_MODELS, Suite, make_parser  # noqa: E402
+
+ATTACKS = os.environ.get("UIR_ATTACKS") or os.path.join(GIVEN_MODELS, "..", "review", "attacks")
 SECONDS, BYTES = 10, 4 << 30
 LIMIT, LIMIT_SAID = ["--limit-seconds", "5"], b"running the model takes more than 5 seconds"
 MOST_CLOCK = 150  # of a run of which processor time is counted
@@ -229,17 +227,14 @@ def check(case, scratch, chosen):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Hostile files and variations of them, by every program with defaults.")
+    parser = make_parser(__doc__, seed=1, jobs=1, keep=None)
     parser.add_argument("--variations", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--processor", action="store_true")
-    parser.add_argument("--keep")
     parser.add_argument("files", nargs="*")
-    chosen = parser.parse_args()
+    chosen, suite = parser.parse_args(), Suite()
     if not chosen.files and not os.path.isdir(ATTACKS):
-        print(f"skip: no folder {ATTACKS}; UIR_ATTACKS names the one that holds the files\n0 passed, 0 failed, 1 skipped")
-        return 0
+        suite.skip(f"no folder {ATTACKS}; UIR_ATTACKS names the one that holds the files")
+        return suite.end()
     files = chosen.files or [os.path.join(ATTACKS, n) for n in sorted(os.listdir(ATTACKS))]
     files = [f for f in files if os.path.splitext(f)[1] in COMMANDS]
     cases = [] if chosen.variations and chosen.files else [(f, [], None) for f in files]
@@ -247,14 +242,10 @@ def main():
         path = files[i % len(files)]
         others = [f for f in files if os.path.splitext(f)[1] == os.path.splitext(path)[1]]
         cases.append((path, others, chosen.seed * 1000003 + i))
-    failed = 0
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for lines in pool.map(lambda case: check(case, scratch, chosen), cases):
-            failed += bool(lines)
-            if lines:
-                print("\n".join(lines), flush=True)
-    print(f"{len(cases) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            suite.tell(not lines, "\n".join(lines))
+    return suite.end()
 
 
 if __name__ == "__main__":

@@ -5,16 +5,16 @@ files of the given prefixes (default: what reads what comes from outside).
 
 Out: a line a file, then `N passed, M failed, S skipped`: a file passes with over 90 % of its lines.
 """
-import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from run_targets import BUILD, TARGETS  # noqa: E402
+from run_targets import BUILD, TARGETS
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, make_parser  # noqa: E402
 
 WANTED = 90
 READERS = ["frontend/", "package/", "runtime/verify", "backends/vm/load.c",
@@ -58,23 +58,22 @@ def measure(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Line coverage of the guided targets' corpora, by file.")
+    parser = make_parser(__doc__)
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "coverage"))
     parser.add_argument("prefixes", nargs="*", metavar="PREFIX")
     chosen = parser.parse_args()
     missing = [p for p in ("clang", "llvm-cov", "llvm-profdata") if not shutil.which(p)]
+    suite = Suite()
     if missing:
-        print(f"skip: {', '.join(missing)} not installed\n0 passed, 0 failed, 1 skipped")
-        return 0
+        suite.skip(f"{', '.join(missing)} not installed")
+        return suite.end()
     build(os.path.abspath(chosen.build))
-    passed = failed = 0
     for path, covered, count in sorted(measure(os.path.abspath(chosen.build))):
         if count and path.endswith(".c") and path.startswith(tuple(chosen.prefixes or READERS)):
             share = 100 * covered / count
-            passed, failed = passed + (share > WANTED), failed + (share <= WANTED)
+            suite.add(share > WANTED, share <= WANTED)
             print(f"{share:5.1f} %  {covered:5} of {count:5}  {path}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return suite.end()
 
 
 if __name__ == "__main__":

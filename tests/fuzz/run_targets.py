@@ -7,7 +7,6 @@ corpus/TARGET; what is found lies in found/TARGET.
 In: the programs in $UIR_BIN. Out: for each target a line, for each file that was found one with what reproduces it;
 then `N passed, M failed, S skipped`.
 """
-import argparse
 import concurrent.futures
 import glob
 import math
@@ -18,7 +17,9 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import ROOT, Suite, make_parser  # noqa: E402
+
 BUILD = os.path.join(ROOT, "build", "fuzz")
 TARGETS = sorted(os.path.basename(p)[7:-2] for p in glob.glob(os.path.join(ROOT, "tests", "fuzz", "target_*.c")))
 MOST_FOUND = 20  # of a target: then something is so near that nothing else is seen
@@ -27,7 +28,7 @@ OPTIONS = ["-timeout=100", "-report_slow_units=60", "-rss_limit_mb=3072", "-max_
            "-reload=0", "-verbosity=1"]
 
 
-def run(target, preset, minutes, runs):
+def run_target(target, preset, minutes, runs):
     """Files that were found and lines to say. A target that ends early, because it has found something, goes on."""
     build = os.path.join("build", preset)
     corpus, found = (os.path.join(ROOT, build, kind, target) for kind in ("corpus", "found"))
@@ -62,35 +63,32 @@ def run(target, preset, minutes, runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Guided fuzzing by libFuzzer.")
+    parser = make_parser(__doc__, jobs=max(1, (os.cpu_count() or 1) - 1))
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=float, default=1)
     length.add_argument("--runs", type=int, help="inputs, in place of minutes")
     parser.add_argument("--memory", action="store_const", const="msan", default="fuzz", dest="preset",
                         help="under the memory sanitizer")
-    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 1))
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     chosen = parser.parse_args()
     unknown = [t for t in chosen.targets if t not in TARGETS]
     if unknown:
         parser.error(f"no target {unknown[0]}; there are: {', '.join(TARGETS)}")
-    targets = chosen.targets or TARGETS
+    targets, suite = chosen.targets or TARGETS, Suite()
     if not shutil.which("clang"):
-        print(f"skip: clang is not installed\n0 passed, 0 failed, {len(targets)} skipped")
-        return 0
+        suite.skip("clang is not installed", len(targets))
+        return suite.end()
     for command in (["cmake", "--preset", chosen.preset], ["cmake", "--build", "--preset", chosen.preset],
                     [sys.executable, "-B", os.path.join("tests", "fuzz", "make_seeds.py"), os.path.join(BUILD, "seeds")]):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit("\n".join((done.stdout + done.stderr).splitlines()[-30:]))
-    passed = failed = 0
     minutes = math.inf if chosen.runs else chosen.minutes
     with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
-        for found, lines in pool.map(lambda t: run(t, chosen.preset, minutes, chosen.runs or math.inf), targets):
+        for found, lines in pool.map(lambda t: run_target(t, chosen.preset, minutes, chosen.runs or math.inf), targets):
             print("\n".join(lines), flush=True)
-            passed, failed = passed + (not found), failed + bool(found)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            suite.add(not found, bool(found))
+    return suite.end()
 
 
 if __name__ == "__main__":
