@@ -23,10 +23,12 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import growth
 import models as bench
 import onnx_kernels
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, MODELS, ROOT  # noqa: E402
 
 KINDS = ["compile", "kernels", "onnx-kernels", "models"]
 KERNEL_ROUNDS = 3  # of uir-bench-kernels, in each of ours
@@ -98,7 +100,7 @@ def measure_kernels(arguments, _):
     for turn in range(arguments.rounds):
         for which in ((0, 1), (1, 0))[turn % 2]:
             command = [os.path.join(arguments.both[which], "uir-bench-kernels"), "--json", "--rounds", str(KERNEL_ROUNDS)]
-            said = json.loads(subprocess.run(command, capture_output=True, text=True, cwd=bench.ROOT).stdout)
+            said = json.loads(subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout)
             for kernel in said["kernels"]:
                 times.setdefault(kernel["name"], ([], []))[which].append(kernel["ms"])
     for name, both in times.items():
@@ -132,8 +134,8 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=1, help="how long each build runs for a row (default 1)")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--cpu-time", action="store_true", help="processor time instead of the wall's")
-    parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(bench.ROOT, "build", "models")))
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(bench.ROOT, "build", "release", "bin")))
+    parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--bin", default=BIN)
     parser.add_argument("--json", metavar="FILE", help="also writes the rows there")
     arguments = parser.parse_args()
     arguments.threads = [int(word) for word in arguments.threads.split(",")]

@@ -20,7 +20,8 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, ROOT  # noqa: E402
 
 
 def conv(inputs, outputs, kernel, size, stride=1, groups=1):
@@ -122,7 +123,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a turn")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
+    parser.add_argument("--bin", default=BIN)
     arguments = parser.parse_args()
     missed = 0
     with tempfile.TemporaryDirectory(prefix="uir-bench-") as scratch:

@@ -20,8 +20,9 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN  # noqa: E402
+
 GROWTH, SIZE, BASE, MOST = 4, 8, 20, 2
 
 

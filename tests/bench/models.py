@@ -28,7 +28,9 @@ import tempfile
 import textwrap
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN, MODELS as BUILT_MODELS, ROOT  # noqa: E402
+
 MODELS = ("digits minilm_l6 bert_base gpt2_kv llama_160m llama_tiny_op23 whisper_tiny_encoder whisper_tiny_decoder "
           "lstm_classifier gru_seq dlrm mlp_mixer deit_tiny swin_tiny").split()
 PEER_OPTION = "--peer-process"
@@ -337,8 +339,8 @@ def parse_arguments():
     parser.add_argument("--peak", action="store_true", help="the share of the threads' multiply-adds, too")
     parser.add_argument("--all-sets", action="store_true", help="every data set, not only the smallest and the largest")
     parser.add_argument("--cpu-time", action="store_true", help="processor time instead of the wall's")
-    parser.add_argument("--models", default=os.environ.get("UIR_MODELS_BUILT", os.path.join(ROOT, "build", "models")))
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(ROOT, "build", "release", "bin")))
+    parser.add_argument("--models", default=BUILT_MODELS)
+    parser.add_argument("--bin", default=BIN)
     parser.add_argument("--json", metavar="FILE", help="also writes the rows there")
     arguments = parser.parse_args()
     arguments.threads = [int(word) for word in arguments.threads.split(",")]

@@ -19,7 +19,6 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import models as bench
 
 SEED = 42
@@ -172,7 +171,7 @@ def main():
     parser.add_argument("--threads", default="1", help="as in 1,2")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--seconds", type=float, default=2, help="for each of those that are timed, in all rounds together")
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", os.path.join(bench.ROOT, "build", "release", "bin")))
+    parser.add_argument("--bin", default=bench.BIN)
     arguments = parser.parse_args()
     arguments.threads = [int(word) for word in arguments.threads.split(",")]
     wrong = 0

@@ -21,6 +21,9 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save_model
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import BIN  # noqa: E402
+
 SHAPES = ((256, 512, 512), (512, 256, 1024), (128, 1024, 512), (768, 384, 384), (384, 640, 320), (200, 768, 768), (1024, 128, 512),
           (320, 512, 640), (1920, 320, 96), (1536, 512, 64))  # rows, depth, columns; every second one by a constant
 NOTHING = "records 1\n"
@@ -115,7 +118,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--bin", default=os.environ.get("UIR_BIN", "build/release/bin"))
+    parser.add_argument("--bin", default=BIN)
     options = parser.parse_args()
     same = True
     with tempfile.TemporaryDirectory(prefix="uir-bench-") as folder:
