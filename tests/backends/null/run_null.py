@@ -44,11 +44,14 @@ def check_model(device, name, sizes, folder):
             suite.skip(f"{device}: {name}: {skipped} kernels of other types than the machine has, or too large to be interpreted", skipped)
 
 
-def check_words():
+def check_words(folder):
+    unknown = os.path.join(folder, "unknown.device")  # whatever backends this build has, it has none of this name
+    with open(LUNE, encoding="utf-8") as text, open(unknown, "w", encoding="utf-8") as out:
+        out.write(text.read().replace("device lune {", "device made_up {"))
     model = find_model("lstm_classifier")
-    done = run("uir-opt", model, "--device-file", LUNE, "--after", "emit")
+    done = run("uir-opt", model, "--device-file", unknown, "--after", "emit")
     tell(done.returncode != 0 and "docs/porting.md" in done.stderr, f"no emitter: {done.stderr[:300]}")
-    done = run("uir-opt", model, "--device-file", LUNE, "--after", "emit", "--emitter", "null")
+    done = run("uir-opt", model, "--device-file", unknown, "--after", "emit", "--emitter", "null")
     tell(done.returncode == 0 and "mma(t_f32, VIEW(" in done.stdout, f"emitter null: {done.stderr[:300]}")
     done = run("uir-opt", model, "--after", "emit", "--emitter", "nulls")
     tell(done.returncode != 0 and "nulls" in done.stderr and "--list" in done.stderr, f"nulls: {done.stderr[:300]}")
@@ -61,8 +64,8 @@ def main():
     if not os.path.isdir(MODELS):
         suite.skip(NO_MODELS)
         return suite.end()
-    check_words()
     with tempfile.TemporaryDirectory() as folder:
+        check_words(folder)
         for device, few in DEVICES.items():
             for name in list_models() if every else few:
                 if os.path.exists(find_model(name)):
