@@ -1,9 +1,9 @@
-/* Internal declarations of the runtime: an opened package, the analysis of its plan, a runtime's state.
+/* The structures of the runtime: an opened package, the analysis of its plan, a runtime's state.
  *
- * Epochs. Sizes become known in epochs: epoch 0 when inputs are set, one more whenever a step learns symbols (bind, a
+ * Epochs. Sizes become known in epochs: epoch 0 when inputs are set, one more whenever a step binds symbols (bind, a
  * loop's iteration, results with data-dependent extents). A tensor and a launch belong to the last epoch among their
  * symbols. Entering an epoch computes the shapes of its tensors, plans their memory and prepares its launches. An epoch
- * whose symbols keep their values costs nothing. */
+ * whose symbols keep their values does no new work. */
 #ifndef UIR_RUNTIME_INTERNAL_H
 #define UIR_RUNTIME_INTERNAL_H
 
@@ -37,7 +37,7 @@ typedef struct uir_rt_tensor_info {
 } uir_rt_tensor_info;
 typedef struct uir_rt_step_info {
     uint32_t position, end; /* in execution order; those of a body are in between */
-    uint32_t epoch;         /* opened after it has run; NONE */
+    uint32_t epoch;         /* opened after the step has run; NONE */
     uint32_t index;         /* index among launches, or among loops */
     uint32_t launch_epoch;  /* in which a launch is prepared */
     bool conditional;       /* in a body */
@@ -45,8 +45,8 @@ typedef struct uir_rt_step_info {
 typedef struct uir_rt_block_info {
     uint32_t epoch;                  /* opened by binding its inputs; NONE */
     uint32_t first_epoch, end_epoch; /* opened inside; forgotten when the block begins */
-    uir_vector(uint32_t) checks;     /* of sizes known before it begins */
-    uir_vector(uint32_t) tensors;    /* placed until it ends: ports, and results allocated by its steps */
+    uir_vector(uint32_t) checks;     /* of sizes known before the block begins */
+    uir_vector(uint32_t) tensors;    /* placed until the block ends: ports, and results allocated by its steps */
 } uir_rt_block_info;
 /* Maxima over a kernel's variants. */
 typedef struct uir_rt_kernel_info {
@@ -57,7 +57,7 @@ typedef struct uir_rt_epoch_info {
     uir_vector(uint32_t) launches; /* steps */
     uir_vector(uint32_t) checks;
     uir_vector(uint32_t) symbols; /* used by its sizes */
-    uir_vector(uint32_t) learned; /* bound when it opens */
+    uir_vector(uint32_t) learned; /* bound when the epoch opens */
 } uir_rt_epoch_info;
 typedef struct uir_rt_analysis {
     uir_rt_tensor_info *tensors;
@@ -100,7 +100,7 @@ struct uir_package {
     const char ***port_names;
 };
 
-/* Fills in `analysis`; BAD_FILE if a size is used before it is known. */
+/* Analyses a plan; BAD_FILE if a size is used before it is known. */
 uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
                           uir_rt_analysis *analysis);
 /* Verifies the properties that a run relies on (verify.c), for an analysed plan; records the writers of tensors. */
@@ -114,8 +114,8 @@ typedef void uir_rt_task(void *context, uint32_t thread);
 /* `workers`: threads besides the caller's. */
 uir_status uir_rt_pool_create(const uir_allocator *allocator, uint32_t workers, uir_rt_pool **out_pool);
 void uir_rt_pool_destroy(uir_rt_pool *pool);
-/* Runs task(context, 0) on the caller's thread and task(context, t) on those other threads below `threads` that are
- * ready in time. A task takes work dynamically, so any thread can do all of it. Returns when all that began are
+/* Runs task(context, 0) on the caller's thread, and task(context, t) on the other threads below `threads` that are
+ * ready in time. A task takes work dynamically, so that any thread can do all of it. Returns when all begun tasks are
  * done. */
 void uir_rt_pool_run(uir_rt_pool *pool, uint32_t threads, uir_rt_task *task, void *context);
 /* Between begin and end, idle workers spin for a short time before they sleep. */
@@ -192,7 +192,7 @@ typedef struct uir_rt_step_statistics {
     uint64_t calls, nanoseconds;
     uint64_t traffic, flops; /* per call */
     bool counted;            /* traffic and flops of the last run are counted */
-    bool planned;            /* those of a planned run are */
+    bool planned;            /* traffic and flops of a planned run are counted */
 } uir_rt_step_statistics;
 
 /* A thread's work on a step, in a traced run. */
@@ -269,7 +269,7 @@ static inline const int64_t *uir_rt_shape(const uir_runtime *r, uint32_t tensor)
 static inline uint32_t uir_rt_rank(const uir_runtime *r, uint32_t tensor) {
     return r->plan->tensors[tensor].extents.count;
 }
-/* The address of a tensor; a message if it has not all its bytes. */
+/* The address of a tensor; fails with a message if the tensor lacks some of its bytes. */
 uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address);
 void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available);
 /* Grows a buffer to `size` bytes; contents are lost. `tensor` is named in the message on failure; NONE: scratch
@@ -279,7 +279,7 @@ void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
 /* Binds the plain symbols among the tensor's extents that are still unbound; checks facts. */
 uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape);
-/* Compares with the shape by the plan's extents. `port`: for the names of dims; NULL: none. */
+/* Compares `shape` with the tensor's extents in the plan. `port`: for the names of dims; NULL: none. */
 uir_status uir_rt_check_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape, const char *what,
                               const uir_plan_port *port);
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value);
@@ -293,19 +293,19 @@ bool uir_rt_footprint(const uir_rt_binding *binding, uir_dtype dtype, uint32_t r
 void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                     uint32_t slack_axis, int64_t slack, const void *from);
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
-/* See above: shapes, storage, launches. */
+/* Enters an epoch: computes shapes, plans memory, prepares launches. */
 uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t epoch);
 /* Memory planning: assigns offsets so that places with overlapping lifetimes share no bytes; returns the total size.
  * `work` holds three numbers a place. */
 uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uint32_t *work);
 /* Checks the constraints on sizes that are known before the block begins. */
 uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
-/* Checks sizes as entering the epoch would, without planning memory; the last run's results stay. */
+/* Checks sizes as uir_rt_enter_epoch would, without memory planning; the last run's results are unchanged. */
 uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t epoch);
-/* Forgets symbols and addresses of the block: none outlives an iteration. */
+/* Clears the symbols and addresses of the block, since none outlives an iteration. */
 void uir_rt_forget_block(uir_runtime *r, uint32_t block);
 
-/* Chooses variant and tiles for the sizes, and calls the format's `prepare`; addresses are set later. */
+/* Chooses the kernel variant and tiles for the sizes, and calls the format's `prepare`; addresses are set later. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
 /* Bytes that the launch's slices move, and operations (NULL: not counted). */
@@ -315,7 +315,7 @@ uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
 uir_status uir_rt_ensure_scratch(uir_runtime *r);
 
 uir_status uir_rt_run_block(uir_runtime *r, uint32_t block);
-/* Adds a slice of the calling thread; without memory it is dropped. */
+/* Adds a slice of the calling thread. The slice is dropped if memory is exhausted. */
 void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice);
 /* Reports `status` with a message that names the step's node. */
 uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
@@ -328,7 +328,8 @@ uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
 uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_image.c */
 uir_status uir_rt_run_custom(uir_runtime *r, uint32_t step);          /* custom.c */
-/* Output `k` of a step, of a shape known only now: checks the shape, or learns its symbols and allocates. */
+/* Gives storage to output `k` of a step, whose shape is known only now: checks the shape, or binds its symbols and
+ * allocates. */
 uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
 const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
 int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);

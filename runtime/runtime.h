@@ -2,7 +2,7 @@
  *
  * In: package bytes, formats for its kernels, tensors. Out: tensors. Any number of runtimes (sessions) on any threads
  * share an opened package; a runtime belongs to one thread at a time. Memory is planned for the dims of a run and kept
- * at its high-water mark: a run with the dims of the one before allocates nothing. Results are the same bits at any
+ * at its high-water mark: a run with the dims of the preceding run allocates nothing. Results are the same bits at any
  * thread count. */
 #ifndef UIR_RUNTIME_RUNTIME_H
 #define UIR_RUNTIME_RUNTIME_H
@@ -15,8 +15,8 @@ typedef struct uir_package uir_package;
 typedef struct uir_runtime uir_runtime;
 
 /* ---- packages ---- */
-/* A node left to the opener of the package: the host operator "custom". Operands are in the runtime's memory. For each
- * result the function passes the shape to uir_custom_call_give and writes to the address it returns. */
+/* A call of the package opener's function for a node: the host operator "custom". Operands are in the runtime's memory.
+ * For each result, the function passes the shape to uir_custom_call_give, and writes to the returned address. */
 typedef struct uir_custom_tensor {
     uir_dtype dtype;
     uint32_t rank;
@@ -29,7 +29,7 @@ typedef struct uir_custom_symbol {
 } uir_custom_symbol;
 typedef struct uir_custom_call {
     uint32_t node;                   /* the number given to the planner */
-    uint64_t turn;                   /* number of earlier calls for it in this run */
+    uint64_t turn;                   /* number of earlier calls for the node in this run */
     const uir_custom_tensor *inputs; /* data NULL: absent */
     uint32_t input_count, output_count;
     const uir_custom_symbol *symbols; /* dims bound so far */
@@ -52,31 +52,30 @@ typedef struct uir_package_options {
     bool trusted; /* loads its native objects */
     bool checked; /* its constants are known to be intact (just made by this process): no hashing */
     bool copy;    /* never maps a file */
-    /* For a file: OK if its bytes may be trusted; the package is opened only then, as trusted, from a copy of the file.
-     * NULL: not called. */
+    /* For a file: returns OK if the bytes may be trusted. The package is then opened as trusted, from a copy of the
+     * file; any other status refuses it. NULL: not called. */
     uir_status (*vouch)(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics);
     void *vouch_user;
-    const char *folder; /* unused */
 } uir_package_options;
 
-/* Opens a package; borrows `bytes`, 64-byte aligned, until the package is closed. All of it is validated; constants are
- * checked against their hashes before the first run. With a message: BAD_FILE; UNSUPPORTED for an unknown host
- * operator; DEVICE_FAILED if no format has some kernel. */
+/* Opens a package; borrows `bytes`, 64-byte aligned, until the package is closed. All bytes are validated; constants
+ * are checked against their hashes before the first run. With a message: BAD_FILE; UNSUPPORTED for an unknown host
+ * operator; DEVICE_FAILED for a kernel that no format has. */
 uir_status uir_package_open(const void *bytes, size_t size, const uir_package_options *options,
                             const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_package **out_package);
-/* Opens a file: mapped if no other user can change it, else copied (base/file.h). It must not change while open
- * (replacing it by rename is fine). */
+/* Opens a package file, mapped if no other user can change the file, else copied (base/file.h). The file must not
+ * change while open; replacing it by rename is fine. */
 uir_status uir_package_open_file(const char *path, const uir_package_options *options, const uir_allocator *allocator,
                                  uir_diagnostics *diagnostics, uir_package **out_package);
-/* Its runtimes must be destroyed before. NULL is fine. */
+/* Closes a package; destroy its runtimes first. NULL is fine. */
 void uir_package_close(uir_package *package);
 /* BAD_FILE with a message if the mapped file has changed. Any thread. */
 uir_status uir_package_check_file(const uir_package *package, uir_diagnostics *diagnostics);
 
 /* Attaches a shared object for `isa`, compiled after the package was made; copied. Runs that begin afterwards use its
- * kernels. Any thread. `symbols`: per variant, kernel by kernel in the package's order, the prefix of its phases'
- * names, NULL if missing; or NULL: the names in the package. NOT_FOUND if the package was made without that isa, or
- * this machine cannot run it. */
+ * kernels. Any thread. `symbols` has the prefixes of the phases' names, per variant, kernel by kernel in the package's
+ * order; NULL for a missing kernel. `symbols` NULL: the names in the package. NOT_FOUND if the package was made without
+ * that isa, or this machine cannot run it. */
 uir_status uir_package_attach_native(uir_package *package, const char *isa, const void *object, size_t size,
                                      const char *const *symbols, uir_diagnostics *diagnostics);
 /* Whether every kernel has native code by now. */
@@ -124,7 +123,7 @@ typedef struct uir_package_node {
     const char *name, *op;
     uir_fate fate;    /* STANDS: part of `step` */
     uint32_t into;    /* the node that it was merged into; UINT32_MAX: none */
-    const char *step; /* kind of the first step that has it; "" */
+    const char *step; /* kind of the first step that computes the node; "" */
 } uir_package_node;
 /* False past the last. */
 bool uir_package_get_node(const uir_package *package, uint32_t index, uir_package_node *out_node);
@@ -157,20 +156,20 @@ void uir_runtime_destroy(uir_runtime *runtime); /* NULL is fine */
 uir_status uir_runtime_set_input(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
                                  const int64_t *shape, const void *data);
 /* The same in a buffer of `capacity` bytes with `strides`, per axis in elements, 0 and up; NULL: packed. Kernels read
- * the buffer in place if the strides are those of a packed tensor with spare capacity along an axis that an output
- * appends to (a cache), and the buffer has that capacity. Else the run first makes a packed copy. */
+ * the buffer in place if it is a cache. A cache has the strides of a packed tensor with spare capacity along an axis
+ * that an output appends to, and `capacity` holds all of it. Otherwise the run first makes a packed copy. */
 uir_status uir_runtime_set_input_strided(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
                                          const int64_t *shape, const int64_t *strides, const void *data,
                                          size_t capacity);
-/* Writes results to the caller's buffer of `capacity` bytes, packed; it may be that of an input. `data` NULL: to the
- * runtime's memory again. */
+/* Writes results to the caller's buffer of `capacity` bytes, packed; the buffer may be that of an input. `data` NULL:
+ * results are written to the runtime's memory again. */
 uir_status uir_runtime_bind_output(uir_runtime *runtime, uint32_t index, void *data, size_t capacity);
 /* The same with strides as above (elements must not overlap; NULL: packed). If an output appends to an input, and both
  * are bound to the same memory with the same strides, only the new elements are written. */
 uir_status uir_runtime_bind_output_strided(uir_runtime *runtime, uint32_t index, const int64_t *strides, void *data,
                                            size_t capacity);
-/* Runs. With a message that names the input or node: BAD_DATA, INVALID_ARGUMENT, LIMIT, BAD_FILE, OUT_OF_MEMORY;
- * CANCELLED. */
+/* Runs the package on the inputs. With a message that names the input or node: BAD_DATA, INVALID_ARGUMENT, LIMIT,
+ * BAD_FILE, OUT_OF_MEMORY; CANCELLED. */
 uir_status uir_runtime_run(uir_runtime *runtime);
 /* A result of the last run; valid until the next. */
 typedef struct uir_runtime_output {
@@ -184,21 +183,21 @@ typedef struct uir_runtime_output {
 uir_status uir_runtime_get_output(const uir_runtime *runtime, uint32_t index, uir_runtime_output *out_output);
 /* From any thread or a signal handler: the current run or plan, else the next run, ends soon with CANCELLED. */
 void uir_runtime_cancel(uir_runtime *runtime);
-/* Forgets a request to stop from before the run. */
+/* Withdraws a cancellation that was requested before the run. */
 void uir_runtime_forget_cancel(uir_runtime *runtime);
 /* The flag that uir_runtime_cancel sets; lives as long as the runtime. */
 volatile bool *uir_runtime_get_cancel(uir_runtime *runtime);
-/* Plans the memory for the inputs' shapes, whose data may be NULL, without running; bytes of the arena. Without tensors
- * whose dims are known only during a run. */
+/* Plans memory for the inputs' shapes, without a run; data of inputs may be NULL. `*out_bytes`: the arena's size,
+ * without tensors whose dims are known only during a run. */
 uir_status uir_runtime_plan(uir_runtime *runtime, uint64_t *out_bytes);
 
-/* The shape of output `index` in a run with inputs of these shapes (by input, as many extents as its rank, none
- * negative); -1 for an extent known only during the run. Inputs and last results stay. Statuses of a run. */
+/* The shape of output `index` in a run with inputs of these shapes (by input, its rank in extents, none negative); -1
+ * for an extent known only during the run. Inputs and the last run's results are unchanged. Statuses of a run. */
 uir_status uir_runtime_find_shape(uir_runtime *runtime, const int64_t *const *input_shapes, uint32_t index,
                                   int64_t *out_dims);
 
-/* Cost of the run planned by uir_runtime_plan: bytes that slices move, and operations. Walks the bytecode of all
- * launches of known sizes. */
+/* Cost of the run planned by uir_runtime_plan: bytes that slices move, and operations. The cost is found by walking the
+ * bytecode of all launches of known sizes. */
 typedef struct uir_runtime_cost {
     uint64_t dram_bytes, flops, launches, scratch_bytes;
 } uir_runtime_cost;
@@ -212,7 +211,7 @@ typedef struct uir_runtime_launch_cost {
 } uir_runtime_launch_cost;
 bool uir_runtime_get_launch_cost(const uir_runtime *runtime, uint32_t index, uir_runtime_launch_cost *out_cost);
 
-/* Counts the bytes moved by slices of the last run's launches, by walking their bytecode without computing. They
+/* Counts the bytes moved by slices of the last run's launches, by walking their bytecode without computing. The counts
  * replace dram_bytes of the statistics until the next run. Launches in a loop count with their last sizes. */
 uir_status uir_runtime_count_traffic(uir_runtime *runtime);
 
@@ -232,9 +231,9 @@ typedef struct uir_runtime_step {
     const char *kind;   /* "launch", "host" ... */
     const char *by;     /* "native", "vm", "host"; "" for a step without computation */
     const char *kernel; /* name of a kernel or host operator, "" */
-    const char *node;   /* the nodes it came from */
+    const char *node;   /* the nodes that the step came from */
     const char *op;
-    const char *remark; /* what was fused into it, or why it has no kernel */
+    const char *remark; /* the nodes fused into the step, or the reason that it has no kernel */
     uint32_t variant, phases;
     uint64_t calls, tensor_bytes, dram_bytes;
     uint64_t flops; /* 0 until uir_runtime_count_traffic */

@@ -141,7 +141,6 @@ typedef enum uir_dtype {
     UIR_DTYPE_I2 = 26,
     UIR_DTYPE_COUNT = 27
 } uir_dtype;
-
 /* Name of an element type, as "f32"; it lives as long as the program. */
 UIR_API const char *uir_dtype_get_name(uir_dtype dtype);
 
@@ -411,7 +410,6 @@ typedef struct uir_model_options {
     const char *const *overrides;
     size_t override_count;
 } uir_model_options;
-
 /* Loads, checks and prepares a model. Every problem is a message; UIR_STATUS_UNSUPPORTED means that all of them are
  * unsupported features. `options` may be NULL. External data must be in the folder of `path`, in that of its real path,
  * or in the options' `external_data`, after all links are followed. Files elsewhere are refused. */
@@ -432,7 +430,6 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 
 /* ---- packages: models compiled ahead ------------------------------------------------------------------------- */
 #define UIR_PACKAGE_MAGIC "UIRPACK\n" /* the first 8 bytes of a package */
-
 /* Options to open a package. */
 typedef struct uir_package_open_options {
     size_t struct_size;
@@ -448,7 +445,6 @@ typedef struct uir_package_open_options {
     const char *const *trust;
     size_t trust_count;
 } uir_package_open_options;
-
 /* Opens a package as a model, without a compiler. The file is mapped or copied, and validated; its constants are
  * checked when a run first reads them. It must not change while it is open (replacing it by rename is fine). `options`
  * may be NULL: not trusted. BAD_FILE if the file is not a package of this version. */
@@ -492,7 +488,6 @@ typedef struct uir_package_info {
     uint32_t native_count; /* variants of native code */
     double compile_ms;     /* time of the compile */
 } uir_package_info;
-
 /* Compiles an ONNX file to a package. The same model, devices and compiler produce the same bytes on every machine. The
  * file is written whole or not at all. UNSUPPORTED, with a message for each, if nodes have no kernel. `options` and
  * `out_info` may be NULL. Only in libuir. */
@@ -674,7 +669,6 @@ typedef struct uir_session_options {
      * uir_session_get_estimate in uir/tools.h. */
     bool estimate;
 } uir_session_options;
-
 /* Creates a session, which runs the model. `options` may be NULL. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
                                                       uir_session **out_session);
