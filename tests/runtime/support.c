@@ -91,7 +91,7 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
     uir_package_sink sink = uir_package_sink_to_text(package);
     uir_plan_options own = {0};
     if (options) own = *options;
-    own.encode = uir_vm_encode;
+    if (!own.encode) own.encode = uir_vm_encode;
     return uir_plan_build(f->module, sources, count, &own, allocator, &f->diagnostics, &sink);
 }
 
