@@ -279,7 +279,8 @@ static uir_status bind_inputs(uir_call *call, const uir_model *model, size_t ind
 static uir_status evaluate_shape(uir_call *call, const uir_model *model, size_t index, binding_walk *walk,
                                  int64_t *out_dims) {
     if (index >= model->input_count) {
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %zu", index);
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "the model has no input %zu: it has %u, counted from 0", index, model->input_count);
     }
     uint32_t symbols = uir_dims_symbol_count(walk->dims);
     for (uint32_t i = 0; i < symbols; i++) walk->values[i] = 1;
@@ -398,8 +399,9 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     UIR_TRY(check_device(call, options));
     UIR_TRY(begin_compile(call, model, source, options));
     if (wants_interpreter(options) && uir_model_wants_source(options))
-        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "no kernel sources: the interpreter runs no kernels");
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "leave out --dump-source and --source, or choose another device",
+                              "no kernel sources: the interpreter runs without kernels");
     if (!wants_interpreter(options)) UIR_TRY(uir_model_code_create(call, model, options));
     if (source->path && !wants_interpreter(options)) {
         uir_status status = uir_model_open_cached(call, model, source->path, options);

@@ -93,8 +93,8 @@ static uir_status give_port(const uir_model *model, const uir_api_port *ports, u
     uir_status status =
         UIR_STRUCT_GIVE(&call.diagnostics, uir_port, index < count ? &ports[index].port : &none, out_port);
     if (status == UIR_STATUS_OK && index >= count)
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no %s %zu; it has %u",
-                           kind, index, count);
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                           "the model has no %s %zu: it has %u, counted from 0", kind, index, count);
     return uir_call_end(&call, status, "querying a model");
 }
 
@@ -256,8 +256,9 @@ uir_status uir_model_get_input_shape(const uir_model *model, size_t index, const
     uir_call call;
     uir_call_begin(&call, model->context);
     uir_status status = model->is_description
-                            ? uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                                        "the model is not supported: only the file's declarations are known")
+                            ? uir_error_hint(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                                             "use uir_model_get_input for the declared shape",
+                                             "the model is not supported: shapes of its inputs cannot be computed")
                             : model->table->get_input_shape(&call, model, index, bindings, binding_count, out_dims);
     return uir_call_end(&call, status, "getting a shape");
 }

@@ -51,8 +51,8 @@ static uir_status take_devices(packing *k) {
     for (uint32_t i = 0; i < o->device_count; i++) k->devices[i] = o->devices[i];
     for (uint32_t i = 0; i < k->device_count; i++) {
         if (!uir_device_find(k->devices[i], NULL))
-            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "no packages are made for the device '%s'",
-                             k->devices[i]);
+            return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "choose another device",
+                                  "packages cannot be made for the device '%s'", k->devices[i]);
     }
     return UIR_STATUS_OK;
 }
@@ -153,7 +153,7 @@ static uir_status write_file(packing *k, const uir_compile_contents *contents) {
     t.descriptor = open_temporary(k->path, temporary);
     if (t.descriptor < 0)
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "check that the folder exists and is writable",
-                              "cannot write the file");
+                              "the file cannot be written");
     uir_package_sink sink = {append_to_file, patch_file, file_equals, &t};
     uir_compile_contents whole = *contents;
     whole.sink = &sink;
@@ -262,7 +262,7 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     const char *refusal = uir_file_refuse_place(package_path);
     if (refusal)
         return uir_error(&k->call->diagnostics, UIR_STATUS_IO_FAILED, &(uir_location){.file = package_path},
-                         "cannot write the file: %s", refusal);
+                         "the file cannot be written: %s", refusal);
     if (k->options->sign_key) { /* before anything is compiled */
         unsigned char key[UIR_KEY_SIZE];
         UIR_TRY(uir_trust_read_key(k->options->sign_key, UIR_SECRET_KEY_WORD, &k->call->diagnostics, key));

@@ -128,8 +128,8 @@ uir_status uir_session_take_inputs(uir_call *call, uir_session *session) {
         session->datums[i] = session->inputs[i] ? session->inputs[i]->datum : NULL;
         if (session->inputs[i] || session->held[i].bound) continue;
         missing++;
-        uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is bound to input '%s'",
-                  session->model->inputs[i].port.name);
+        uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "bind a value with uir_session_set_input",
+                       "input '%s' is not bound to a value", session->model->inputs[i].port.name);
     }
     return missing ? UIR_STATUS_INVALID_ARGUMENT : UIR_STATUS_OK;
 }
@@ -226,8 +226,9 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
         const uir_datum *datum = session->inputs[i]->datum;
         const uir_tensor *tensor = datum->tensor;
         if (datum->kind != UIR_VALUE_TENSOR)
-            return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "input '%s' is not a tensor",
-                             model->inputs[i].port.name);
+            return uir_error_hint(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                                  "bind a tensor, or load the model on the device interpreter",
+                                  "input '%s' is not a tensor, which this device requires", model->inputs[i].port.name);
         UIR_TRY(uir_runtime_set_input(session->runtime, i, tensor->dtype, tensor->rank, tensor->shape, tensor->data));
     }
     session->runs++; /* values of outputs are looked at again when they are asked for */

@@ -89,7 +89,8 @@ uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *
     uir_status status = UIR_STATUS_OK;
     uir_call_begin(&call, session->model->context);
     if (index >= session->model->input_count) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %zu", index);
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                           "the model has no input %zu: it has %u, counted from 0", index, session->model->input_count);
     } else if (!value) {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is given for input '%s'",
                            session->model->inputs[index].port.name);
@@ -126,8 +127,9 @@ static uir_status hold_input(uir_call *call, uir_session *session, size_t index,
     for (uint32_t d = 0; d < held->rank && fits; d++)
         fits = held->shape[d] >= 0 && (!port->rank_known || port->dims[d] < 0 || port->dims[d] == held->shape[d]);
     if (!fits)
-        return uir_error(&call->diagnostics, UIR_STATUS_BAD_DATA, NULL,
-                         "input '%s' cannot have the shape that it is bound with", port->name);
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_BAD_DATA, NULL,
+                              "bind the rank and extents of uir_model_get_input",
+                              "input '%s': the bound shape differs from the declared one", port->name);
     if (!uir_session_measure_footprint(port->dtype, held->rank, held->shape, strides, &needed))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is too large", port->name);
     if (needed > held->capacity || (needed && !held->data))
@@ -146,7 +148,8 @@ uir_status uir_session_bind_input(uir_session *session, size_t index, uint32_t r
     uir_status status;
     uir_call_begin(&call, session->model->context);
     if (index >= session->model->input_count) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %zu", index);
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                           "the model has no input %zu: it has %u, counted from 0", index, session->model->input_count);
     } else {
         status = check_strides(&call, &session->model->inputs[index].port, "input", rank, strides);
     }

@@ -113,8 +113,9 @@ uir_status uir_session_count_traffic(uir_session *session) {
         return uir_call_flush(&session->call, status, "counting a run's traffic");
     }
     uir_call_begin(&call, session->model->context);
-    uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                                  "the interpreter runs this session: its traffic cannot be counted");
+    uir_status status =
+        uir_error_hint(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model on a device with kernels",
+                       "the traffic of a session on the interpreter cannot be counted");
     return uir_call_end(&call, status, "counting a run's traffic");
 }
 

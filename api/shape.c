@@ -55,7 +55,7 @@ static uir_status get_output_shape(uir_call *call, uir_session *session, const u
                          model->input_count);
     if (index >= model->output_count)
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "the model has no output %zu; it has %u", index, model->output_count);
+                         "the model has no output %zu: it has %u, counted from 0", index, model->output_count);
     const uir_port *port = &model->outputs[index].port;
     if (port->kind != UIR_VALUE_TENSOR || !port->rank_known)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,

@@ -1,8 +1,8 @@
 /* Signature checks: native code of a package runs only if a key that the caller trusts has signed the package.
  *
- * A signature follows the package's bytes in its file: UIR_SIGNATURE_MAGIC, the public key, and an Ed25519 signature of
- * UIR_SIGNED_TEXT followed by the BLAKE2b of all preceding bytes. In: key files, and the bytes of a package file, which
- * must be the ones used afterwards. Out: whether one of the keys has signed them.
+ * A signature follows the package's bytes in its file: UIR_SIGNATURE_MAGIC, the public key, and an Ed25519 signature.
+ * The signed message is UIR_SIGNED_TEXT, followed by the BLAKE2b of all bytes of the package. In: key files, and the
+ * bytes of a package file; the caller must then use these same bytes. Out: whether one of the keys has signed them.
  *
  * libsodium is loaded for a check only, so that libuir_rt does not link it. */
 #ifndef UIR_API_TRUST_H
@@ -29,7 +29,7 @@ typedef struct uir_sodium {
     int (*sign_verify_detached)(const unsigned char *signature, const unsigned char *message, unsigned long long size,
                                 const unsigned char *public_key);
 } uir_sodium;
-/* UNSUPPORTED with a message if it is missing on this machine. */
+/* Loads libsodium. UNSUPPORTED with a message if libsodium is missing on this machine. */
 uir_status uir_sodium_open(uir_diagnostics *diagnostics, uir_sodium *out_sodium);
 void uir_sodium_close(uir_sodium *sodium);
 
@@ -40,12 +40,13 @@ typedef struct uir_trust {
     const volatile bool *cancel; /* NULL: none */
 } uir_trust;
 
-/* OK if one of the keys (a uir_trust) has signed the bytes, all but the signature. With a message: BAD_FILE if they are
- * unsigned, signed by another key, or changed since; UNSUPPORTED without libsodium; those of uir_trust_read_key.
- * CANCELLED. */
+/* OK if one of the keys of `trust`, a uir_trust, has signed the bytes; their end is the signature. With a message:
+ * BAD_FILE if the bytes are unsigned, signed by another key, or changed since; UNSUPPORTED without libsodium; statuses
+ * of uir_trust_read_key. CANCELLED. */
 uir_status uir_trust_vouch(void *trust, const void *bytes, size_t size, uir_diagnostics *diagnostics);
 
-/* With a message: NOT_FOUND if the file cannot be opened, BAD_FILE if it is not a key of that kind. */
+/* Reads a key file that begins with `word`. With a message: NOT_FOUND if the file cannot be opened, BAD_FILE if it
+ * lacks the word or the key. */
 uir_status uir_trust_read_key(const char *path, const char *word, uir_diagnostics *diagnostics,
                               unsigned char out_key[UIR_KEY_SIZE]);
 

@@ -26,10 +26,10 @@ uir_status uir_sodium_open(uir_diagnostics *diagnostics, uir_sodium *out_sodium)
         return UIR_STATUS_OK;
     }
     uir_sodium_close(&s);
-    return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                          "install it (Debian: libsodium23), or open the package without keys to trust",
-                          "signatures are checked by libsodium, which is not on this machine or cannot be opened by "
-                          "this program");
+    return uir_error_hint(
+        diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+        "install libsodium (Debian: libsodium23), or open the package without keys to trust",
+        "libsodium, which checks signatures, is missing on this machine, or this program cannot open it");
 }
 
 void uir_sodium_close(uir_sodium *sodium) {

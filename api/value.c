@@ -209,8 +209,9 @@ uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, do
     uir_dtype_class class = tensor ? uir_dtype_get_class(tensor->dtype) : UIR_DTYPE_CLASS_NONE;
     if (!(low <= high) || !tensor || !tensor->owned || class == UIR_DTYPE_CLASS_STRING ||
         class == UIR_DTYPE_CLASS_COMPLEX) {
-        uir_status status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                      "only a tensor of numbers that owns its data can be filled, with low <= high");
+        uir_status status = uir_error_hint(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                                           "pass a tensor of numbers that owns its data, and low <= high",
+                                           "the value cannot be filled with random numbers");
         return uir_call_end(&call, status, "filling a value");
     }
     bool integer = uir_dtype_is_integer(tensor->dtype);

@@ -1,6 +1,7 @@
 /* A run-time value of ONNX: a tensor, a sequence of values, or an optional value.
  *
- * Reference counted like the tensors in it. In: tensors. Out: values of graph inputs, outputs and interpreters. */
+ * A datum is reference counted, as are its tensors. In: tensors. Out: values of graph inputs, outputs and
+ * interpreters. */
 #ifndef UIR_BASE_DATUM_H
 #define UIR_BASE_DATUM_H
 
@@ -18,9 +19,11 @@ typedef struct uir_datum {
 
 /* Takes over the caller's reference to `tensor` on success. */
 uir_status uir_datum_create_tensor(const uir_allocator *allocator, uir_tensor *tensor, uir_datum **out_datum);
+/* Creates an empty SEQUENCE or OPTIONAL. INVALID_ARGUMENT for a TENSOR. */
 uir_status uir_datum_create_list(const uir_allocator *allocator, uir_value_kind kind, uir_dtype dtype,
                                  uir_datum **out_datum);
-/* Takes over the caller's reference to `element` on success. */
+/* Takes over the caller's reference to `element` on success. INVALID_ARGUMENT if `list` is a TENSOR, or an OPTIONAL
+ * with an element. */
 uir_status uir_datum_append(uir_datum *list, uir_datum *element);
 void uir_datum_retain(uir_datum *datum);
 void uir_datum_release(uir_datum *datum); /* NULL is fine */

@@ -37,27 +37,27 @@ uint64_t uir_dtype_integer_max(uir_dtype dtype);
 /* Bytes of `count` elements, packing included; false on overflow. */
 bool uir_dtype_storage_size(uir_dtype dtype, uint64_t count, size_t *out_size);
 
-/* Conversion of values that the target cannot hold. A set of bits. */
+/* How a conversion treats values that the target cannot hold: a set of bits. */
 typedef enum uir_rounding {
-    UIR_ROUND_NEAREST_EVEN = 0, /* overflow results in infinity, NaN if the format has no infinity, the largest value if
-                                   it has neither. E8M0: away from zero (ONNX Cast's round_mode "up"), zero is NaN */
+    UIR_ROUND_NEAREST_EVEN = 0, /* overflow results in infinity; NaN if the format lacks infinity; the largest value if
+                                   it lacks both. E8M0: away from zero (ONNX Cast's round_mode "up"), zero is NaN */
     UIR_ROUND_SATURATE = 1,     /* ONNX Cast's saturate=1: 8-bit floats take their largest finite value instead, from
                                    infinities too; E8M0 takes its least for zero */
     UIR_ROUND_E8M0_DOWN = 2,    /* ONNX Cast's round_mode "down": E8M0 toward zero */
     UIR_ROUND_E8M0_NEAREST = 4  /* ONNX Cast's round_mode "nearest": E8M0 to nearest, ties up */
 } uir_rounding;
 
-/* Element access by index (packed types included). Floats of any width as double (exact); bool as 0 or 1; integers
- * convert exactly to double only up to 2^53, so integers have their own pair. Strings and complex are not handled. */
+/* Element access by index (packed types included). Floats of any width as double (exact); bool as 0 or 1. Integers
+ * convert exactly to double only up to 2^53, so that they have functions of their own. Strings and complex are not
+ * supported. */
 double uir_dtype_load_double(uir_dtype dtype, const void *data, uint64_t index);
 int64_t uir_dtype_load_integer(uir_dtype dtype, const void *data, uint64_t index); /* u64 as the same bits */
-/* Storing rounds once, directly from the double, to nearest even. Float to integer: toward zero; out of range and NaN
- * are defined as: NaN -> 0, else the value is saturated to int64 (u64 from a positive value: to uint64) and then
- * wrapped modulo 2^bits. E8M0 of a negative value is NaN; F4E2M1 of NaN, which it lacks, is -0, as in
- * ONNX's reference. */
+/* Storing rounds once, directly from the double, to nearest even. A float becomes an integer by rounding toward zero.
+ * NaN becomes 0. A value out of range is saturated to int64 (u64 from a positive value: to uint64) and then wrapped
+ * modulo 2^bits. E8M0 of a negative value is NaN; F4E2M1 of NaN, which it lacks, is -0, as in ONNX's reference. */
 void uir_dtype_store_double(uir_dtype dtype, void *data, uint64_t index, double value, uir_rounding rounding);
-/* Integers wrap modulo 2^bits; bool is value != 0; to floats rounds once from the integer. `is_unsigned`: value is u64
- * bits. */
+/* Integers wrap modulo 2^bits; bool is value != 0; a float is rounded once from the integer. `is_unsigned`: value is
+ * u64 bits. */
 void uir_dtype_store_integer(uir_dtype dtype, void *data, uint64_t index, int64_t value, bool is_unsigned,
                              uir_rounding rounding);
 
@@ -65,7 +65,7 @@ void uir_dtype_store_integer(uir_dtype dtype, void *data, uint64_t index, int64_
 uir_status uir_dtype_convert(uir_dtype from, const void *source, uir_dtype to, void *target, uint64_t count,
                              uir_rounding rounding);
 
-/* Single values, branch-free where it matters. */
+/* Conversions of single values, by selects instead of branches. */
 float uir_f16_to_f32(uint16_t bits);
 uint16_t uir_f32_to_f16(float value);
 float uir_bf16_to_f32(uint16_t bits);

@@ -1,4 +1,5 @@
-/* Fates: why a node of the model's file has neither a kernel nor a step of a run, as words of reports and packages. */
+/* The fates of the nodes of a model's file: words for reports and packages that say why no kernel or step computes a
+ * node. STANDS, the empty word: the node still has a primitive that a run computes. */
 #ifndef UIR_BASE_FATE_H
 #define UIR_BASE_FATE_H
 

@@ -1,4 +1,5 @@
-/* Internal declarations of the cache. */
+/* The parts that the cache's sources share: the open cache, the format of an entry's file, the stamps of verified
+ * files. */
 #ifndef UIR_CACHE_INTERNAL_H
 #define UIR_CACHE_INTERNAL_H
 
@@ -17,20 +18,20 @@ struct uir_cache {
 #define UIR_CACHE_USE       ".use" /* beside an entry: its time is that of the last use, its contents a stamp */
 void uir_cache_name(uir_cache_key key, const char *suffix, char out_name[UIR_CACHE_NAME_SIZE]);
 
-/* An entry's file: a page of header, so that mapped bytes are page-aligned, then the bytes. */
+/* An entry's file: a header of one page, then the entry's bytes, which are thus page-aligned when mapped. */
 #define UIR_CACHE_PAGE 4096
 typedef struct uir_cache_header {
     char magic[8];
     uint32_t version, order; /* `order` is 0x01020304 in the machine's byte order */
     uint64_t size;
     uir_cache_key key;
-    uint64_t hash[2]; /* of the bytes: low, high. xxh3 finds damage; against forgery the folder is private */
+    uint64_t hash[2]; /* of the bytes: low, high. xxh3 detects damage; the private folder prevents forgery */
     uint64_t check;   /* of all above */
 } uir_cache_header;
 void uir_cache_header_fill(uir_cache_header *header, uir_cache_key key, uint64_t size, const uint64_t hash[2]);
 
-/* Identifies a file that was verified, by what the kernel changes on every write: a large file with the same stamp is
- * not hashed again, since hashing takes longer than a start may. */
+/* Identifies a verified file, by metadata that the operating system changes on every write. A large file with the same
+ * stamp is not hashed again: hashing takes longer than a start may. */
 typedef struct uir_cache_stamp {
     uint64_t device, inode, size;
     int64_t changed_s, changed_ns, modified_s, modified_ns;

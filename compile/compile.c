@@ -115,8 +115,8 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
         const char *variant;
         c->row = uir_device_find(c->options.device, &variant);
         if (!c->row)
-            return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "no packages are made for the device '%s'",
-                             c->options.device);
+            return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "choose another device",
+                                  "packages cannot be made for the device '%s'", c->options.device);
         c->target = uir_target_of(c->row);
         UIR_TRY(c->target->describe(variant, diagnostics, &c->machine));
         device = &c->machine.description;

@@ -77,8 +77,8 @@ uir_status uir_compile_machines_find(const uir_compile_machines *d, const char *
                                      i ? ":" : "", i ? device->chip : "[:VARIANT]");
     }
     *out_device = NULL;
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the devices are %s; '%s' is unknown", known,
-                     name);
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "device '%s' is unknown; choose one of %s", name,
+                     known);
 }
 
 void uir_compile_machines_destroy(uir_compile_machines *d) {

@@ -2,8 +2,9 @@
  *
  * In: a module of primitives. Out: the module with its groups, and for each distinct kernel the naive loop AST, its
  * scheduled variants and their iGraphs. Groups with equal loop ASTs share a kernel. A group without a kernel keeps its
- * body and has no attribute `kernel`; a refusal gives the reason. A fault of the compiler ends the compile or, with
- * isolates_faults, costs its group the kernel, as a refusal does; each is counted. */
+ * body and lacks the attribute `kernel`; a refusal gives the reason. A fault of the compiler ends the compile. With
+ * isolates_faults, the fault's group remains without a kernel instead, as after a refusal. Each such fault is listed in
+ * `faults`. */
 #ifndef UIR_COMPILE_LOWER_H
 #define UIR_COMPILE_LOWER_H
 
@@ -18,7 +19,7 @@ bool uir_lowering_is_fault(uir_status status);
 
 typedef struct uir_lowering_kernel {
     const char *name;
-    uir_digest identity; /* key of its tuning records; set if the call of LOOP has a source of records */
+    uir_digest identity; /* key of its tuning records; set if the call of stage LOOP has a source of records */
     uir_lowered lowered; /* as far as the stages went */
 } uir_lowering_kernel;
 

@@ -14,7 +14,8 @@ static uir_status drop_kept(uir_compile *c, uir_diagnostics *diagnostics) {
     UIR_TRY(uir_onnx_drop_kept(c->primitives, &c->info, &dropped));
     if (dropped)
         uir_warning(diagnostics, NULL,
-                    "%u values are strings, sequences or optionals, which are kept only when they are named", dropped);
+                    "%u strings, sequences and optionals are left out of the outputs; name one in --keep to keep it",
+                    dropped);
     return UIR_STATUS_OK;
 }
 

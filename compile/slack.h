@@ -1,12 +1,14 @@
-/* Gives slack (ir/kernel/igraph_slack.h) to inputs and outputs of a model that are caches which grow in place.
+/* Gives spare capacity (slack: ir/kernel/igraph_slack.h) to inputs and outputs of a model that are caches, which grow
+ * in place.
  *
- * An output that is an input with elements appended along one axis (a decoder's `present` and its `past`) may alias
- * that input, if both have spare capacity behind each stretch of the axis. The pass finds these pairs, and makes each
- * kernel that touches one of the two count the slack.
+ * An output may be an input with elements appended along one axis (a decoder's `present` and its `past`). Such an
+ * output may alias the input if both have spare capacity behind each block of the axis. The pass finds these pairs.
+ * Each kernel that reads or writes one of the two gets the slack as a `dim`.
  *
- * In: a lowering at stage IGRAPH. Out: groups that touch such a tensor have the attribute `slack`. It holds two numbers
- * for each `dim` of the kernel beyond the group's `sizes`, in order: the operand (results follow the operands), or -1
- * for 0, and the axis of the model's input or output. A pair with a kernel that cannot count slack gets none. */
+ * In: a lowering at stage IGRAPH. Out: groups that read or write such a tensor have the attribute `slack`. The
+ * attribute holds two numbers for each `dim` of the kernel beyond the group's `sizes`, in order. The first is the
+ * operand (results follow the operands), or -1 if the slack is 0. The second is the axis of the model's input or
+ * output. A pair gets no slack if one of its kernels cannot count slack. */
 #ifndef UIR_COMPILE_SLACK_H
 #define UIR_COMPILE_SLACK_H
 

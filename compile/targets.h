@@ -1,11 +1,11 @@
-/* The compiler's side of backends.def: targets, engines. In: a device, or a name. Out: a row of a table. */
+/* Finds the targets and engines of backends.def, for the compiler. In: a device, or a name. Out: a row of a table. */
 #ifndef UIR_COMPILE_TARGETS_H
 #define UIR_COMPILE_TARGETS_H
 
 #include "backends/devices/devices.h"
 #include "backends/source/target.h"
 
-/* What makes the kernels of a device. */
+/* The target that makes the kernels of a device. */
 const uir_target *uir_target_of(const uir_device_row *row);
 /* The targets, each once; NULL past the end. */
 const uir_target *uir_target_get(size_t index);

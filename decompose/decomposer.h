@@ -1,8 +1,8 @@
 /* The state of a decomposition, shared by the walk, the rule helpers and control flow.
  *
  * In: a source module of ONNX ops. Out: a target module of primitives, grown node by node. Values of the source map to
- * values of the target. If a value could not be made, it is poisoned, and nodes that read it are skipped silently: each
- * problem is reported once. */
+ * values of the target. A source value whose target value could not be made is poisoned. Nodes that read a
+ * poisoned value are skipped without a message, so that each problem is reported once. */
 #ifndef UIR_DECOMPOSE_DECOMPOSER_H
 #define UIR_DECOMPOSE_DECOMPOSER_H
 
@@ -38,19 +38,20 @@ typedef struct uir_decomposer {
     uir_vector(uir_tensor *) evaluated; /* by target value: its constant (owned), or NULL */
     uint64_t work, work_limit;          /* nodes decomposed, subgraphs again included; bounds hostile nesting */
     uint32_t failures;
-    uir_status status;  /* of the whole: UNSUPPORTED only if nothing worse was found */
+    uir_status status;  /* of the whole decomposition; UNSUPPORTED only if no worse failure was found */
     bool quiet;         /* the current failure follows from one already reported */
     bool split;         /* the current node is an If whose branches return tensors of different ranks: see split.c */
     uir_graph_id enter; /* branch taken by the current node, an If of known condition, in the source */
     bool may_split;     /* more nodes follow the current one in its graph */
     uir_vector(uir_list_form) forms;  /* by target value; NONE beyond its end */
     const uir_list_form *input_forms; /* of the next body's inputs; NULL: none are lists */
-    bool is_trial;                    /* the current body is made only to find types: failures are left out */
+    bool is_trial;                    /* the current body is made only to find types: a missing value is no failure */
     bool keeps_sequences;             /* the current loop carries sequences unchanged */
 } uir_decomposer;
 
-/* Branches of known condition that a walk has entered, and where it continues after each. The nodes after the innermost
- * one are thus all that follow in the graph where the walk began. */
+/* The branches of known condition that a walk has entered, innermost first. After the end of a branch, the walk
+ * continues at position `next` of the graph that contains its If. So the frames give all nodes after the innermost
+ * branch, up to the end of the graph where the walk began. */
 typedef struct uir_walk_frame {
     const struct uir_walk_frame *outer;
     uir_graph_id graph; /* contains the If */
@@ -58,18 +59,20 @@ typedef struct uir_walk_frame {
     uir_node_info node; /* the If */
 } uir_walk_frame;
 
-/* Decomposes the nodes of `source_graph` in order into `target_graph`. Fails only for what ends the whole (memory, a
- * limit, cancelling); problems of single nodes are recorded in the decomposer. */
+/* Decomposes the nodes of `source_graph` in order into `target_graph`. Fails only if the whole decomposition ends
+ * (OUT_OF_MEMORY, LIMIT, CANCELLED). The problems of single nodes are recorded in the decomposer. */
 uir_status uir_decomposer_walk(uir_decomposer *decomposer, uir_graph_id source_graph, uir_graph_id target_graph);
-/* The same for the nodes from position `first` on, and those after the frames, which may be NULL. */
+/* The same for the nodes from position `first` on, and then for the nodes after each frame. `frame` may be NULL. */
 uir_status uir_decomposer_walk_from(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t first,
                                     const uir_walk_frame *frame, uir_graph_id target_graph);
-/* Decomposes the nodes after the If at position `position` once per branch, inside it; the outputs of the source graph
- * become results of the If. If the nodes cannot follow a branch, it is left out, and a run that takes it fails. */
+/* Decomposes the nodes after the If at position `position` once per branch, inside the branch. The outputs of the
+ * source graph become results of the If. A branch is left out if these nodes cannot be decomposed in it; a run that
+ * takes the branch fails. */
 uir_status uir_decomposer_split(uir_decomposer *decomposer, uir_graph_id source_graph, uint32_t position,
                                 const uir_walk_frame *frame, uir_graph_id target_graph);
 void uir_decomposer_record_failure(uir_decomposer *decomposer, uir_status status);
-/* The target's value; a constant is shared at first use. *out_poisoned is set if it could not be made. */
+/* The target's value of a source value. A constant is added to the target at first use and shares its tensor.
+ * *out_poisoned is set if the value is poisoned. */
 uir_status uir_decomposer_map(uir_decomposer *decomposer, uir_value_id source, uir_value_id *out_target,
                               bool *out_poisoned);
 /* Marks input `index` of a body with its form in input_forms. */
@@ -80,7 +83,8 @@ uir_status uir_decomposer_bind(uir_decomposer *decomposer, uir_value_id source, 
 uir_status uir_decomposer_give_sequence(uir_decomposer *decomposer, uir_graph_id graph, uir_value_id *value);
 /* Empties an unneeded graph (and the graphs inside it). */
 void uir_decomposer_discard(uir_decomposer *decomposer, uir_graph_id graph);
-/* Removes the names of a graph's values (and of those of graphs inside it), for use by values made elsewhere. */
+/* Removes the names of the values of a graph and of the graphs inside it, so that values made elsewhere can have
+ * them. */
 void uir_decomposer_forget_names(uir_decomposer *decomposer, uir_graph_id graph);
 
 /* Sets the required length of list operands (`inputs`, those of the context) where the model does not declare it:

@@ -12,8 +12,8 @@ static uir_status check_ir_version(uir_importer *importer, const UirOnnx__ModelP
     if (model->ir_version < UIR_ONNX_MIN_IR_VERSION || model->ir_version > UIR_ONNX_MAX_IR_VERSION) {
         return uir_error_hint(importer->diagnostics, UIR_STATUS_UNSUPPORTED, &place,
                               "export the model again with another version of the exporter",
-                              "IR version %lld; %d to %d are supported", (long long)model->ir_version,
-                              UIR_ONNX_MIN_IR_VERSION, UIR_ONNX_MAX_IR_VERSION);
+                              "the file has IR version %lld; versions %d to %d are supported",
+                              (long long)model->ir_version, UIR_ONNX_MIN_IR_VERSION, UIR_ONNX_MAX_IR_VERSION);
     }
     return UIR_STATUS_OK;
 }

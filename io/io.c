@@ -27,7 +27,7 @@ uir_status uir_io_write_file(const char *path, const void *bytes, size_t size, u
     int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0) {
         return uir_error_hint(diagnostics, UIR_STATUS_IO_FAILED, &place, "check that the folder exists and is writable",
-                              "cannot write the file");
+                              "the file cannot be written");
     }
     bool good = uir_file_write_all(descriptor, bytes, size);
     good = close(descriptor) == 0 && good;

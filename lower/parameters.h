@@ -1,9 +1,8 @@
-/* A kernel's tuning record: the choices of its tactic that change no bit of the results. A choice that changes the
- * order of sums (a chunk of keys, a split of the reduction axis) is not in it: sizes and the description determine
- * that.
+/* A kernel's tuning record: the choices of its tactic that change no bit of the results. A record lacks choices that
+ * change the order of sums (a chunk of keys, a split of the reduction axis): sizes and the description determine these.
  *
- * In: the given record; members that are 0 are left to the tactic. Out: the chosen record, with costs of a unit of
- * work. Given again, printed and read or not, it makes the same kernel. Text:
+ * In: the given record; the tactic chooses members that are 0. Out: the chosen record, with costs of a unit of work. A
+ * chosen record that is given again makes the same kernel, also if it was printed and read in between. Text:
  *
  *   {
  *     every
@@ -12,11 +11,11 @@
  *     tile 48 x 256 cost 9999
  *   }
  *
- * `every`: all legal tiles, not only the most promising ones; the record then names no tile. For a product that passes
- * through several spaces (lower/tactics/products/stationary.h) a record has the stationary tile's operand and one tile,
+ * `every` selects all legal tiles instead of the most promising ones; the record then names no tile. A product may pass
+ * through several spaces (lower/tactics/products/stationary.h). Its record has the stationary tile's name and one tile,
  * with `depth` as its length along K. `stationary left 2` keeps rows of operand A whole along K in the first two spaces
- * on the path. A tile is rows by columns, or only rows if sizes do not cut columns. Once sizes and threads are known,
- * the tile whose units need the least time is used. */
+ * on the path. A tile is rows by columns, or only rows if columns are not cut. Once sizes and threads are known, a
+ * launch uses the tile whose units need the least time. */
 #ifndef UIR_LOWER_PARAMETERS_H
 #define UIR_LOWER_PARAMETERS_H
 
@@ -38,7 +37,7 @@ typedef struct uir_parameters {
     bool every;          /* given record only: all legal tiles */
     bool has_stationary; /* the next two are set */
     uir_stationary stationary;
-    int64_t held; /* of uir_product_choice */
+    int64_t held; /* spaces with the stationary operand whole along K: uir_product_choice */
     uint32_t tile_count;
     uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
 } uir_parameters;
@@ -47,7 +46,7 @@ typedef struct uir_parameter_choice {
     uir_parameters given, chosen; /* a chosen record without tiles: the tactic has no choice */
 } uir_parameter_choice;
 
-/* Parses from the opening brace to the closing one. BAD_FILE, with a message, for an invalid record. */
+/* Parses a record from its opening brace to its closing brace. BAD_FILE, with a message, for an invalid record. */
 uir_status uir_parameters_parse(uir_tokenizer *tokens, uir_parameters *out_parameters);
 void uir_parameters_print(const uir_parameters *parameters, uir_text *text);
 

@@ -589,7 +589,7 @@ uir_status uir_plan_read(uir_arena *arena, const void *bytes, size_t size, uint6
     const char *fault = find_fault(&c);
     if (fault && c.exhausted)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
-                         "the package's plan: its lists overlap and hold more than its %zu bytes", size);
+                         "the package's plan: the lists overlap and hold more than the plan's %zu bytes", size);
     if (fault) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s is invalid", fault);
     return UIR_STATUS_OK;
 }

@@ -46,7 +46,7 @@ uir_status uir_precision_find(const char *name, uir_diagnostics *diagnostics, ui
         if (!strcmp(rows[i].name, name)) return UIR_STATUS_OK;
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", rows[i].name);
     }
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown precision '%s'; use one of %s", name,
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "precision '%s' is unknown; use one of %s", name,
                      names);
 }
 
@@ -284,7 +284,7 @@ static uir_status check_device(const uir_pass_context *context, const precision_
     if (row->where_faster || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(device, row->types[0]) != NEITHER)
         return UIR_STATUS_OK;
     return uir_error_hint(context->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                          "leave it out, or use auto, which stays f32 where the device multiplies no half type faster",
+                          "use precision f32, or auto: f16 or bf16 if the device multiplies it faster than f32",
                           "precision %s: the description of device %s %s has no multiplication of %s", row->name,
                           device->name, device->chip, row->name);
 }

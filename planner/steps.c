@@ -206,7 +206,7 @@ static uir_status plan_bind_dims(planner *p, const uir_node_info *node, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         uir_symbol symbol;
         if (!uir_dim_is_symbol(p->module->dims, dims[i], &symbol))
-            return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "it binds a dim that is not a symbol");
+            return uir_pl_fail(p, node, UIR_STATUS_INTERNAL, "the node binds a dim that is not a symbol");
         UIR_TRY(uir_pl_add_symbol(p, symbol, &symbols[i]));
     }
     UIR_TRY(uir_pl_add_list(p, symbols, count, &step.symbols));
@@ -229,7 +229,7 @@ static uir_status plan_check_indices(planner *p, const uir_node_info *node, uint
                   *high = uir_node_dims(p->module, node, "high", &count);
     uir_dim bounds[2 * UIR_PLAN_MAX_RANK];
     if (count > UIR_PLAN_MAX_RANK)
-        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "it has too many bounds: %u", count);
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "the node has too many bounds of indices: %u", count);
     for (uint32_t k = 0; k < count; k++) {
         bounds[k] = low[k];
         bounds[count + k] = high[k];
@@ -440,7 +440,7 @@ static uir_status refuse_node(planner *p, const uir_node_info *node) {
     const char *what = NULL;
     uir_value_id value = find_unheld(p, node, &what);
     if (!value.id)
-        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "no kernel computes it, and it is not a host operator");
+        return uir_pl_fail(p, node, UIR_STATUS_UNSUPPORTED, "the node has neither a kernel nor a host operator");
     uir_location where = uir_node_location(p->module, node);
     const char *name = uir_string_text(&p->module->strings, uir_value_info_get(p->module, value)->name);
     p->errors++;

@@ -54,7 +54,8 @@ static uir_status find(uir_loaded_module *module, const uir_kernel_entry *entry,
                        const uir_loaded_kernel **out_kernel) {
     uir_vm_kernel *kernel;
     if (entry->offset > module->size || entry->size > module->size - entry->offset || !entry->size)
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "bytecode outside its section");
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL, "pack the model again",
+                              "the bytecode of a kernel is outside its section");
     UIR_TRY(uir_vm_load(&module->allocator, module->bytes + entry->offset, entry->size, diagnostics, &kernel));
     uir_status status = uir_vector_push(&module->arena, &module->kernels, kernel);
     if (status != UIR_STATUS_OK) {

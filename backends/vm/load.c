@@ -282,7 +282,8 @@ static uir_status find_all_traits(uir_vm_kernel *k) {
 static uir_status load(uir_reader *in, uir_vm_kernel *k, uir_diagnostics *diagnostics) {
     bool *seen;
     if (in->end - in->at < (ptrdiff_t)sizeof VM_MAGIC || memcmp(in->at, VM_MAGIC, sizeof VM_MAGIC)) {
-        return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are not a VM kernel");
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL, "pack the model again",
+                              "the bytes of a kernel are not VM bytecode");
     }
     in->at += sizeof VM_MAGIC;
     uint64_t version = uir_reader_take(in, 2), length = uir_reader_take(in, 4);
@@ -299,7 +300,9 @@ static uir_status load(uir_reader *in, uir_vm_kernel *k, uir_diagnostics *diagno
     UIR_TRY(status);
     UIR_TRY_ALLOCATE(seen, uir_arena_allocate_array(&k->arena, (size_t)k->items_count + 1, sizeof *seen));
     const char *fault = find_fault(k, seen);
-    if (fault) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "VM kernel @%s: %s is invalid", k->name, fault);
+    if (fault)
+        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL, "pack the model again",
+                              "VM kernel @%s: %s is invalid", k->name, fault);
     UIR_TRY(find_all_traits(k));
     k->valid = true;
     return UIR_STATUS_OK;

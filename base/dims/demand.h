@@ -1,4 +1,4 @@
-/* Messages for broken constraints on run-time sizes and indices, in one wording for all that check them. */
+/* Describes broken constraints on run-time sizes and indices, in one wording for all checks. */
 #ifndef UIR_BASE_DEMAND_H
 #define UIR_BASE_DEMAND_H
 
@@ -22,9 +22,9 @@ void uir_demand_describe(uir_demand_side left, uir_relation relation, const int6
 /* The same for an unexpected extent: "dim 1 is 3 (width) and must be 4". */
 void uir_extent_describe(uint32_t d, const char *dim, int64_t extent, int64_t expected, char *buffer, size_t capacity);
 
-/* Whether a run-time size may have the value, by the numeric facts. */
+/* Whether the numeric facts of a run-time size allow the value. */
 bool uir_facts_hold(uir_symbol_facts facts, int64_t value);
-/* Why not: "dim height is 50 and must be a multiple of 4". Cut to the buffer. */
+/* Describes a value that the facts forbid: "dim height is 50 and must be a multiple of 4". Cut to the buffer. */
 void uir_facts_describe(const char *dim, uir_symbol_facts facts, int64_t value, char *buffer, size_t capacity);
 /* "dim batch is 2 in one place and 3 in another". */
 void uir_conflict_describe(const char *dim, int64_t one, int64_t other, char *buffer, size_t capacity);
@@ -38,8 +38,8 @@ typedef struct uir_index_demand {
     const int64_t *shape;
     const int64_t *low, *high;
     uint32_t bounds;  /* at least 1; more than 1: the extent of the last axis */
-    const char *name; /* of the tensor; "" where it has none */
-    bool ends;        /* least and greatest of indices not in memory: messages name no position */
+    const char *name; /* of the tensor; "" for a tensor without a name */
+    bool ends;        /* `data` has only the least and the greatest index: messages name no position */
 } uir_index_demand;
 
 /* Whether all indices are inside; else *out_at is the first that is outside. */

@@ -64,7 +64,7 @@ static inline bool is_none(uir_value_id v) {
 static inline uir_dtype dtype_of(const uir_builder *b, uir_value_id v) {
     return is_none(v) ? UIR_DTYPE_NONE : uir_value_type(b->module, v)->dtype;
 }
-/* NONE stays NONE. */
+/* Casts x to a dtype; NONE for the value NONE. */
 static inline uir_value_id cast_present(uir_builder *b, uir_value_id x, uir_dtype to) {
     return is_none(x) ? x : uir_build_cast(b, x, to);
 }
@@ -133,12 +133,12 @@ uir_value_id uir_network_broadcast(uir_builder *b, uir_value_id x, const uir_sha
 uir_value_id uir_network_full(uir_builder *b, uir_dtype dtype, double value, const uir_shape *shape);
 /* Product of dims [first, last). */
 uir_dim uir_network_dim_product(const uir_builder *b, const uir_shape *shape, uint32_t first, uint32_t last);
-/* A dim as a rank-0 value of any numeric dtype. */
+/* A rank-0 value of any numeric dtype that holds a dim. */
 uir_value_id uir_network_dim_value(uir_builder *b, uir_dim dim, uir_dtype dtype);
 
 /* ---- movement ---- */
-/* A vector reshaped to extend along `axis` of a rank-`rank` tensor: extent-1 axes follow. A rank-0 value stays as it
- * is. */
+/* A vector reshaped to extend along `axis` of a rank-`rank` tensor: extent-1 axes follow. A rank-0 value is returned
+ * unchanged. */
 uir_value_id uir_network_along(uir_builder *b, uir_value_id vector, uint32_t axis, uint32_t rank);
 /* Slices one axis to start .. start + size*step. */
 uir_value_id uir_network_slice(uir_builder *b, uir_value_id x, uint32_t axis, uir_dim start, uir_dim size,
@@ -149,7 +149,7 @@ uir_value_id uir_network_swap(uir_builder *b, uir_value_id x, uint32_t axis, uin
 uir_value_id uir_network_move_axis(uir_builder *b, uir_value_id x, uint32_t from, uint32_t to);
 /* Repeats each element `times` times along an axis (numpy.repeat). */
 uir_value_id uir_network_repeat(uir_rule_context *context, uir_value_id x, uint32_t axis, uir_dim times);
-/* A value of one element as rank 0; fails with a message that names the input if its rank is above 1. */
+/* Reshapes a value of one element to rank 0; fails with a message that names the input if its rank is above 1. */
 uir_value_id uir_network_as_scalar(uir_rule_context *context, uir_value_id value, const char *name);
 /* 0, 1, .. extent-1. */
 uir_value_id uir_network_range(uir_builder *b, uir_dtype dtype, uir_dim extent);
@@ -157,7 +157,8 @@ uir_value_id uir_network_range(uir_builder *b, uir_dtype dtype, uir_dim extent);
 /* ---- arithmetic ---- */
 /* Mean over axes, kept with extent 1; NaN over no elements. */
 uir_value_id uir_network_mean(uir_rule_context *context, uir_value_id x, const int64_t *axes, uint32_t count);
-/* Two-pass, never below 0: the mean, the differences from it and their mean square. */
+/* The mean, the differences from the mean, and the variance: their mean square, by the two-pass method, never below
+ * 0. */
 void uir_network_moments(uir_rule_context *context, uir_value_id x, const int64_t *axes, uint32_t count,
                          uir_value_id *out_difference, uir_value_id *out_mean, uir_value_id *out_variance);
 uir_value_id uir_network_softmax(uir_builder *b, uir_value_id x, const int64_t *axes, uint32_t count);
@@ -196,15 +197,17 @@ typedef struct uir_window {
 } uir_window;
 
 /* Reads kernel_shape (absent: `kernel`), strides, dilations, pads, auto_pad and ceil_mode for an input [N, C,
- * spatial..]. Checks lengths and signs. `kernel` may be NULL (then kernel_shape is required). */
+ * spatial..], and checks lengths and signs. `kernel` may be NULL (then kernel_shape is required). False after a
+ * failure. */
 bool uir_network_window(uir_rule_context *context, const uir_shape *input, const uir_dim *kernel,
                         uir_window *out_window);
-/* strides, dilations or another list of `count` integers >= minimum, all `fallback` if absent. */
+/* Reads strides, dilations or another list of `count` integers >= minimum; all are `fallback` if the attribute is
+ * absent. False after a failure. */
 bool uir_network_int_list(uir_rule_context *context, const char *name, uint32_t count, int64_t minimum,
                           int64_t fallback, int64_t *out_values);
 uir_value_id uir_network_conv_node(uir_builder *b, uir_value_id x, uir_value_id w, int64_t groups,
                                    const uir_window *window, const uir_dim *low, const uir_dim *high, uir_dtype to);
-/* Coordinates read by windows on one axis: i64 [out, kernel], o*stride + k*dilation - low. */
+/* Coordinates that windows read on one axis: i64 [out, kernel], o*stride + k*dilation - low. */
 uir_value_id uir_network_window_coordinates(uir_builder *b, const uir_window *window, uint32_t axis);
 /* A window reduction; `high` is ceil_high for ceil_mode. */
 uir_value_id uir_network_window_node(uir_builder *b, uir_op op, uir_value_id x, const uir_window *window,
@@ -216,10 +219,11 @@ uir_value_id uir_network_matmul(uir_rule_context *context, uir_value_id a, uir_v
 /* Quantises a real value already divided by its scale: rounds to even, adds the zero point (NONE: 0), saturates. */
 uir_value_id uir_network_quantize(uir_builder *b, uir_value_id scaled, uir_value_id zero_point, uir_dtype to,
                                   bool saturate);
-/* Quantises to u8; the scale covers the least range that contains all values and 0 (only zeros: 1); both rank 0. */
+/* Quantises to u8. The scale covers the least range that contains all values and 0; it is 1 if all values are 0. Scale
+ * and zero point have rank 0. */
 uir_value_id uir_network_quantize_dynamically(uir_builder *b, uir_value_id x, uir_value_id *out_scale,
                                               uir_value_id *out_zero);
-/* Weights [K, N] of 8 bits, scale and zero point of the whole or per column, prepared for a product. */
+/* Weights [K, N] of 8 bits, quantised per tensor or per column, prepared for a product. */
 typedef struct uir_integer_weights {
     uir_value_id weights;
     uir_value_id scale; /* f32, rank 0 or [N] */
@@ -228,7 +232,8 @@ typedef struct uir_integer_weights {
 } uir_integer_weights;
 uir_integer_weights uir_network_integer_weights(uir_rule_context *context, uir_value_id weights, uir_value_id scale,
                                                 uir_value_id zero);
-/* Product of x [.., K] of floats, dynamically quantised, and the weights, in integers: f32 [.., N]. Built by `b`. */
+/* Product, in integers, of the weights and x [.., K] of floats, which is quantised dynamically: f32 [.., N]. Built by
+ * `b`. */
 uir_value_id uir_network_dynamic_product(uir_builder *b, uir_value_id x, const uir_integer_weights *weights);
 
 /* ---- sampling ---- */
@@ -241,30 +246,32 @@ typedef struct uir_sampler {
     uir_shape shape;    /* of x */
     uint32_t axes;      /* number of spatial axes */
 } uir_sampler;
-/* i64 index of an integral real coordinate, clamped to 0 .. extent-1. */
+/* The i64 index of a real coordinate without a fraction, clamped to 0 .. extent-1. */
 uir_value_id uir_network_inside_index(uir_builder *b, uir_value_id whole, uir_dim extent);
 uir_sampler uir_network_sampler(uir_rule_context *context, uir_value_id x);
-/* Pixels [M, P, C] at i64 indices [M, P] per spatial axis, all in range. */
+/* Gathers pixels [M, P, C] at i64 indices [M, P] per spatial axis, all in range. */
 uir_value_id uir_network_sampler_take(uir_sampler *sampler, const uir_value_id *indices);
 /* Linear interpolation [M, P, C] at real coordinates [M, P] per spatial axis; pixels outside are 0. */
 uir_value_id uir_network_sampler_linear(uir_sampler *sampler, const uir_value_id *coordinates);
 
 /* ---- loop bodies ---- */
-/* A graph inside the builder's, and its builder. */
+/* Adds a graph inside the builder's graph, and initialises a builder for it; false after a failure. */
 bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body);
 void uir_network_body_output(uir_builder *body, uir_value_id value);
-/* A loop of `trips` iterations without an exit condition. The body has inputs iteration (i64), condition (bool),
- * carried..., and only the outputs carried..., scanned...: the condition is passed through here. */
+/* A loop of `trips` iterations without an exit condition. The body has the inputs iteration (i64), condition (bool) and
+ * carried... The caller adds no output: uir_network_loop_begin passes the condition through, uir_network_loop_end adds
+ * carried... and scanned... */
 typedef struct uir_loop {
     uir_builder body;
     uir_value_id iteration;
     uir_value_id carried[8];
     uint32_t carried_count;
 } uir_loop;
-/* Begins a body; `initial` are values of the outer graph that determine the types of carried ones. */
+/* Begins a body. `initial` are values of the outer graph; they determine the types of the carried values. False after a
+ * failure. */
 bool uir_network_loop_begin(uir_builder *b, const uir_value_id *initial, uint32_t count, uir_loop *out_loop);
-/* Ends it: `next` has carried_count values, `scanned` are stacked along a new axis 0. Outputs: carried..., scanned...
- */
+/* Ends the body. `next` has carried_count values; `scanned` are stacked along a new axis 0. Outputs of the loop:
+ * carried..., scanned... */
 void uir_network_loop_end(uir_builder *b, uir_loop *loop, uir_dim trips, const uir_value_id *initial,
                           const uir_value_id *next, const uir_value_id *scanned, uint32_t scanned_count,
                           uir_value_id *out_outputs);

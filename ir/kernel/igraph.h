@@ -1,8 +1,8 @@
 /* The iGraph: a kernel as a dataflow graph of device instructions over memory slices.
  *
- * In: parsed from text (docs/igraph.md is the reference) or built by lowering. Out: verified, interpreted, turned into
- * bytecode or source. An iGraph knows a machine only through its uir_machine. Everything is in flat arrays of one
- * struct; expressions are dims (base/dims/dim.h) over the kernel's symbols. */
+ * In: text (docs/igraph.md is the reference), or a graph built by lowering. Out: a kernel that can be verified,
+ * interpreted, and turned into bytecode or source. An iGraph knows a machine only through its uir_machine. Everything
+ * is in flat arrays of one struct; expressions are dims (base/dims/dim.h) over the kernel's symbols. */
 #ifndef UIR_IR_IGRAPH_H
 #define UIR_IR_IGRAPH_H
 
@@ -81,7 +81,7 @@ typedef struct uir_iinstruction {
     bool accumulate;         /* `acc` */
     bool exclusive;          /* SCAN */
     bool saturate;           /* CAST */
-    bool stream;             /* the kernel does not read its results: stores may bypass too small caches */
+    bool stream;             /* the kernel does not read its results: stores may bypass caches that are too small */
     double immediate;        /* FILL: the value */
     uint32_t immediate_mask; /* bit k: operand k (0-based) is `immediates[k]`, and slices lack it */
     double immediates[3];
@@ -103,7 +103,7 @@ typedef struct uir_iitem {
     uir_iguard guard; /* `when` of a loop or instruction, the condition of an if */
     uint32_t symbol;  /* LOOP, LET, INDEX */
     uir_dim extent;   /* LOOP */
-    bool named_ends;  /* LOOP: first() or last() of it is used, so that it runs max(1, extent) times */
+    bool named_ends;  /* LOOP: first() or last() of the loop is used, so that the loop runs max(1, extent) times */
     struct {
         uir_islice slice;
         uir_index_mode mode;
@@ -174,7 +174,7 @@ uir_status uir_igraph_parse_list(const uir_allocator *allocator, const uir_machi
 uir_status uir_igraph_parse_part(const uir_allocator *allocator, const uir_machine_list *devices, const char *text,
                                  size_t length, uint32_t line, const char *file, uir_diagnostics *diagnostics,
                                  uir_igraph_list *out_list);
-/* Takes over the kernel, also on failure. */
+/* Takes ownership of the kernel; after a failure, the kernel is destroyed. */
 uir_status uir_igraph_list_add(uir_igraph_list *list, uir_igraph *igraph);
 void uir_igraph_list_deinit(uir_igraph_list *list); /* destroys the kernels */
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text);
@@ -207,13 +207,13 @@ static inline uint32_t uir_igraph_place(const uir_igraph *igraph, uint32_t point
 static inline bool uir_igraph_share_place(const uir_igraph *igraph, uint32_t a, uint32_t b) {
     return a != b && uir_igraph_place(igraph, a) == uir_igraph_place(igraph, b);
 }
-/* Bytes of one instance of a pointer, and of all; none if they overflow. */
+/* Bytes of one instance of a pointer, and of all instances; NONE if they overflow. */
 uir_dim uir_igraph_instance_bytes(const uir_igraph *igraph, uint32_t pointer);
 uir_dim uir_igraph_pointer_bytes(const uir_igraph *igraph, uint32_t pointer);
-/* How the elements of a window's last dim are laid out in a pointer of this layout (not `given`: row-major).
+/* The placement of a window's last dim in a pointer of this layout (not `given`: row-major).
  *   ROW: contiguous in the device's memory.
- *   ACROSS: as columns of a matrix, along whose rows the slice's last dim but one runs; rows begin at the space's
- *     alignment.
+ *   ACROSS: as a column of a matrix; the slice's last dim but one is contiguous and runs along the rows. Outside the
+ *     device's memory, rows begin at the space's alignment.
  *   APART: otherwise. */
 typedef enum uir_iwindow_lie { UIR_IWINDOW_ROW, UIR_IWINDOW_ACROSS, UIR_IWINDOW_APART } uir_iwindow_lie;
 uir_iwindow_lie uir_igraph_window_lie(const uir_igraph *igraph, const uir_islice *window, const uir_layout *layout,
@@ -221,19 +221,19 @@ uir_iwindow_lie uir_igraph_window_lie(const uir_igraph *igraph, const uir_islice
 /* A slice of the whole pointer. */
 void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_islice *out_slice);
 
-/* Index into symbols of a name (the first so named) / of a uir_symbol; UINT32_MAX if absent. */
+/* The index, into symbols, of a name (the first so named), or of a uir_symbol; UINT32_MAX if absent. */
 uint32_t uir_igraph_find_symbol(const uir_igraph *igraph, const char *name, size_t length);
 uint32_t uir_igraph_symbol_index(const uir_igraph *igraph, uir_symbol symbol);
 
 /* ---- verifier (ir/kernel/verify/igraph_verify*.c) ----
- * Reports all errors; sets legal_row, unguarded. BAD_FILE: the kernel is wrong or not proved. LIMIT: the proof would
- * need too much effort, without an error found. */
+ * Reports all errors; sets legal_row, unguarded. BAD_FILE: the kernel has an error, or lacks a proof. LIMIT: a proof
+ * would need too much effort, and no error was found. */
 uir_status uir_igraph_verify(uir_igraph *igraph, uir_diagnostics *diagnostics);
 
 /* ---- the tiling function and sizes ---- */
-/* Evaluates the tiling function: values of all DIM symbols in declaration order -> values of the TILE symbols, by the
- * cheapest candidate for `workers` (1 and up) among those whose guard and the requires hold. NOT_FOUND if none does;
- * INVALID_ARGUMENT if a dim breaks its facts. */
+/* Evaluates the tiling function, from the values of all DIM symbols in declaration order to the values of the TILE
+ * symbols. The cheapest candidate for `workers` (1 and up) is chosen among those whose guard and the requires hold.
+ * NOT_FOUND if no candidate is allowed; INVALID_ARGUMENT if a dim breaks its facts. */
 uir_status uir_igraph_choose_tiles(const uir_igraph *igraph, const int64_t *dim_values, int64_t workers,
                                    int64_t *out_tiles, uir_diagnostics *diagnostics);
 /* Makes an environment for uir_dim_evaluate: `values[symbol.id]` of dims, tiles, constants, device values and header
@@ -243,8 +243,8 @@ uir_status uir_igraph_bind(const uir_igraph *igraph, const int64_t *dim_values, 
 uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kind);
 
 /* ---- passes ---- */
-/* Groups maximal sequences of elementwise instructions into RUN items (docs/igraph.md) and finds the pointers that are
- * dead after them. */
+/* Groups maximal sequences of elementwise instructions into RUN items (docs/igraph.md), and finds the pointers that are
+ * dead after each run. */
 uir_status uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
 
 /* The poisoning interpreter, which defines the semantics of an iGraph. Faults: an undefined element that reaches a
@@ -255,13 +255,13 @@ uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_argum
 /* The memory model of a synchronised kernel: the order of instructions on parallel pipes.
  *
  * A unit's program is its body with all loops unrolled: one sequence of instructions and syncs. Each pipe executes its
- * own instructions of that sequence in order, one after the other; only syncs order it with other pipes. All pipes see
+ * own instructions of that sequence in order, one after the other; only syncs order a pipe with others. All pipes see
  * the effects of a finished instruction at once. Guarantees at each point of the program:
  *   sync.A.B %p          later instructions of B begin only when A has finished all earlier ones that touch %p or its
  *                        shared storage; without %p: all earlier ones. In a loop this includes earlier iterations.
  *   sync.A.B %p dist d   in iteration i of the innermost loop: as above, but for A's instructions up to the end of the
  *                        last executed iteration before i whose index is i modulo d: i - d, or one of an earlier run of
- *                        the loop. Without such an iteration it does not wait. So a buffer of n instances by that loop
+ *                        the loop. Without such an iteration, B continues. So a buffer of n instances by that loop
  *                        needs a d that divides n.
  *   index                reads when all earlier instructions that touch its operand's storage have finished; later
  *                        instructions begin after it
@@ -272,16 +272,17 @@ uir_status uir_igraph_interpret(const uir_igraph *igraph, const uir_kernel_argum
 typedef struct uir_interleaving {
     uint64_t seed;        /* chooses the next pipe among those that are ready, one instruction at a time */
     int32_t delayed_pipe; /* chosen only if no other pipe is ready; -1: none is delayed */
-    bool elements_alone;  /* no fault yet for an element touched out of order: only wrong contents show it */
+    bool elements_alone;  /* an access out of order is no fault by itself: only wrong contents show it */
 } uir_interleaving;
-/* Interprets a verified kernel with its pipes in such an order instead of program order. One more fault: an instruction
- * reads or writes an element after a later one of the program has changed it, or writes one after a later one has read
- * it. Without pipes it is uir_igraph_interpret. */
+/* Interprets a verified kernel with its pipes interleaved in such an order, instead of program order. One more fault is
+ * an access out of order. An instruction must not access an element that a later instruction of the program has
+ * changed, or write an element that a later instruction has read. Without pipes, the result is that of
+ * uir_igraph_interpret. */
 uir_status uir_igraph_interpret_interleaved(const uir_igraph *igraph, const uir_kernel_arguments *arguments,
                                             const uir_interleaving *interleaving, const volatile bool *cancel,
                                             uir_diagnostics *diagnostics);
 
-/* Copies a row-major tensor into a pointer's layout and back. Pack zeroes the layout's padding. `values` are the bound
+/* Copies a row-major tensor into a pointer's layout and back. Packing zeroes the layout's padding. `values`: the
  * environment of uir_igraph_bind. */
 uir_status uir_igraph_pack(const uir_igraph *igraph, uint32_t pointer, const int64_t *values, const void *row_major,
                            void *packed);

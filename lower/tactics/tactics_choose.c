@@ -91,8 +91,9 @@ uir_status uir_lower_schedule(const uir_loop_function *function, const uir_machi
     if (steps) UIR_TRY(say_traces(out, first, steps));
     if (choice && !choice->chosen.tile_count &&
         (choice->given.depth || choice->given.has_stationary || choice->given.tile_count))
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "@%s: tuning record: this kernel has nothing to choose", function->name);
+        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "leave out the tuning record of this kernel",
+                              "kernel @%s has a tuning record, but its tactic has no choices", function->name);
     return UIR_STATUS_OK;
 }
 

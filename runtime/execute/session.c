@@ -152,8 +152,8 @@ uir_status uir_runtime_set_input_strided(uir_runtime *r, uint32_t index, uir_dty
     uint64_t count;
     size_t bytes;
     if (index >= r->plan->inputs_count)
-        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no input %u; it has %u",
-                         index, r->plan->inputs_count);
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "the model has no input %u: it has %u, counted from 0", index, r->plan->inputs_count);
     uir_package_port port = uir_package_get_input(r->package, index);
     if (dtype != port.dtype || rank != port.rank)
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL,

@@ -545,7 +545,7 @@ uir_status uir_package_open_file(const char *path, const uir_package_options *op
 uir_status uir_package_check_file(const uir_package *p, uir_diagnostics *diagnostics) {
     if (!p->file.mapped || uir_file_is_unchanged(&p->file, p->descriptor)) return UIR_STATUS_OK;
     return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, &(uir_location){.file = p->path},
-                          "open it again, without maps if the file may change",
+                          "open the package again; use --no-map if the file may change",
                           "the package has changed since it was opened");
 }
 

@@ -74,7 +74,7 @@ static void *go_wrong(void *user) {
         expect_heard(w, text);
         uir_value_destroy(value);
         assert_int_equal(uir_session_run(round % 2 ? session : interpreted), UIR_STATUS_INVALID_ARGUMENT);
-        expect_heard(w, "no value is bound to input 'x'");
+        expect_heard(w, "input 'x' is not bound to a value");
     }
     uir_session_destroy(session);
     uir_session_destroy(interpreted);

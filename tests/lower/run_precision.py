@@ -191,7 +191,7 @@ def check_words(folder, products):
     for program in ("uir-run", "uir-opt", "uir-pack", "uir-tune"):
         rest = ("-o", os.path.join(folder, "m.uir")) if program == "uir-pack" else ()
         done = run(program, model, "--precision", "f8", *rest)
-        tell(done.returncode == 2 and "unknown precision 'f8'; use one of f32, f16, bf16, auto" in done.stderr,
+        tell(done.returncode == 2 and "precision 'f8' is unknown; use one of f32, f16, bf16, auto" in done.stderr,
              f"{program}: f8 is not refused: {done.returncode} {done.stderr[:200]}")
     done = run("uir-run", model, "--device", "interpreter", "--precision", "f16")
     tell(done.returncode == 2 and "the interpreter" in done.stderr, f"interpreter: f16 is not refused: {done.stderr[:200]}")

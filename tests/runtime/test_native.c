@@ -347,7 +347,7 @@ static void test_marks(void **state) {
     uir_cpu_format.unload(module);
     mark[0]++;
     assert_int_equal(uir_cpu_format.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
-    check_message(&n.f, "does not name its sources");
+    check_message(&n.f, "the digest of its sources is missing");
     image.size = 16;
     assert_int_equal(uir_cpu_format.load(&n.f.allocator, &image, &n.f.diagnostics, &module), UIR_STATUS_DEVICE_FAILED);
     end(&n);

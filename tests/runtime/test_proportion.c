@@ -191,7 +191,7 @@ static uir_status open_edited(fixture *f, void (*change)(uir_plan *p)) {
     return status;
 }
 
-#define OVERLAP "its lists overlap and hold more than its"
+#define OVERLAP "the lists overlap and hold more than the plan's"
 
 static void test_claims(void **state) {
     (void)state;

@@ -69,7 +69,7 @@ static uir_status check_names(const function_run *r) {
             found = found || (tensor->role == UIR_LOOP_ROLE_IN && strlen(tensor->name) == (size_t)(equals - text) &&
                               !memcmp(tensor->name, text, (size_t)(equals - text)));
         }
-        if (!found) return opt_usage("--input: the function has no input", text);
+        if (!found) return opt_usage("--input: the function has no input of the name in", text);
     }
     return UIR_STATUS_OK;
 }

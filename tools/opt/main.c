@@ -29,7 +29,7 @@ static void on_signal(int number) {
 static uir_status check_output(const opt_options *options) {
     const char *refusal = options->output ? uir_file_refuse_place(options->output) : NULL;
     if (!refusal) return UIR_STATUS_OK;
-    complain(NULL, "cannot write '%s': %s", options->output, refusal);
+    complain(NULL, "'%s' cannot be written: %s", options->output, refusal);
     return UIR_STATUS_IO_FAILED;
 }
 
@@ -82,7 +82,8 @@ uir_status opt_write_output(const opt_options *options, const char *text, size_t
     bool fine = file && fwrite(text, 1, length, file) == length && fflush(file) == 0;
     if (file && file != stdout) fine &= fclose(file) == 0;
     if (fine || (file == stdout && errno == EPIPE)) return UIR_STATUS_OK; /* a reader that has enough is no failure */
-    complain(NULL, "cannot write '%s': %s", options->output ? options->output : "standard output", strerror(errno));
+    complain(NULL, "'%s' cannot be written: %s", options->output ? options->output : "standard output",
+             strerror(errno));
     return UIR_STATUS_IO_FAILED;
 }
 
@@ -226,7 +227,7 @@ static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *tex
     for (uint32_t i = 0; i < list->count; i++) {
         if (w->options->kernel && strcmp(list->igraphs[i]->name, w->options->kernel)) continue;
         if (w->options->device && !is_for(list->igraphs[i], w->options->device)) {
-            complain(NULL, "@%s is for '%s', not for --device %s", list->igraphs[i]->name,
+            complain("leave out --device", "kernel @%s is for device '%s', not for --device %s", list->igraphs[i]->name,
                      list->igraphs[i]->device->name, w->options->device);
             return UIR_STATUS_INVALID_ARGUMENT;
         }

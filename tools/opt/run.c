@@ -148,7 +148,8 @@ static uir_status make_up(value_run *r, uint32_t index, uir_datum **out_datum) {
                 shape[d] >= 0;
     }
     if (!known) {
-        complain(NULL, "input '%s' cannot be made up: give its data (--data, --input)", value_name(r, id));
+        complain("give its data by --data or --input", "input '%s' cannot be filled with random values",
+                 value_name(r, id));
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     bool real = uir_dtype_is_float(type->dtype);

@@ -98,7 +98,7 @@ static bool has_values(const char *path) {
 static uir_status add_folder(const uir_model *model, const char *path, char ***list, size_t *count) {
     DIR *directory = opendir(path);
     if (!directory) {
-        complain(NULL, "--data '%s': cannot open the folder: %s", path, strerror(errno));
+        complain(NULL, "--data '%s': the folder cannot be opened: %s", path, strerror(errno));
         return UIR_STATUS_NOT_FOUND;
     }
     size_t before = *count, index;
@@ -362,8 +362,8 @@ static uir_status random_shape(uir_model *model, const run_options *options, con
         if (find_input(model, "shape", text, &shape) != index) continue;
         int rank = parse_shape(shape, out_dims, MAX_RANK);
         if (rank < 0) {
-            complain(NULL, "--shape %s: a shape is written as in %s=1x3x224x224, with at most %d dims", text,
-                     port->name, MAX_RANK);
+            complain(NULL, "--shape %s is invalid: write %s=1x3x224x224, with at most %d dims", text, port->name,
+                     MAX_RANK);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         *out_rank = (uint32_t)rank;
@@ -382,7 +382,7 @@ static uir_status make_random(uir_context *context, uir_model *model, const run_
                               size_t index, uir_value **out_value) {
     uir_port port = query_input(model, index);
     if (port.kind != UIR_VALUE_TENSOR || port.dtype == UIR_DTYPE_STRING || port.dtype == UIR_DTYPE_NONE) {
-        complain(NULL, "input '%s' cannot be made up: give --input %s=FILE", port.name, port.name);
+        complain("give its data by --input NAME=FILE", "input '%s' cannot be filled with random values", port.name);
         return UIR_STATUS_INVALID_ARGUMENT;
     }
     int64_t dims[MAX_RANK];
@@ -471,14 +471,14 @@ static uir_status check_numbered(const char *folder, const char *kind, size_t co
     uir_status status = UIR_STATUS_OK;
     DIR *directory = opendir(folder);
     if (!directory) {
-        complain(NULL, "--data '%s': cannot open the folder: %s", folder, strerror(errno));
+        complain(NULL, "--data '%s': the folder cannot be opened: %s", folder, strerror(errno));
         return UIR_STATUS_NOT_FOUND;
     }
     for (struct dirent *e; status == UIR_STATUS_OK && (e = readdir(directory));) {
         size_t index;
         if (!read_numbered(e->d_name, kind, &index) || index < count) continue;
-        complain("check that the data is for this model", "'%s/%s' is for no %s: the model has %zu", folder, e->d_name,
-                 kind, count);
+        complain("check that the data is for this model", "'%s/%s' matches no %s: the model has %zu, numbered from 0",
+                 folder, e->d_name, kind, count);
         status = UIR_STATUS_BAD_DATA;
     }
     closedir(directory);

@@ -31,7 +31,7 @@ uir_status output_check_place(const char *option, const char *path) {
 
 int output_end(uir_status status, int caught_signal) {
     if (!output_flush() && status == UIR_STATUS_OK) {
-        complain(NULL, "cannot write the output%s%s", write_error ? ": " : "",
+        complain(NULL, "the output cannot be written%s%s", write_error ? ": " : "",
                  write_error ? strerror(write_error) : "");
         status = UIR_STATUS_IO_FAILED;
     }

@@ -1,4 +1,5 @@
-/* Makes text from a model safe to print. In: bytes up to a zero. Out: printable UTF-8 in the caller's buffer. */
+/* Escapes text from a model, so that printing it is safe; prints messages with such text. In: bytes up to a zero. Out:
+ * printable UTF-8 in the caller's buffer. */
 #ifndef UIR_TOOLS_RUN_PRINTABLE_H
 #define UIR_TOOLS_RUN_PRINTABLE_H
 
@@ -15,14 +16,15 @@ const char *printable(const char *text, char *buffer, size_t capacity);
 #else
 #define PRINTF_LIKE(text, first)
 #endif
-/* Prints formatted text made safe, except a newline at the end of the format. Returns the number of bytes, without that
- * newline. */
+/* Prints formatted text, escaped except for a newline at the end of the format. Returns the number of bytes without
+ * that newline. */
 int print_safely(FILE *stream, const char *format, ...) PRINTF_LIKE(2, 3);
-/* "uir-run: error: ..." on standard error, made safe; `hint` is a second line, or NULL. */
+/* Prints "uir-run: error: ..." on standard error, escaped; `hint` is a second line, or NULL. */
 void complain(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
-/* The same, "uir-run: note: ...", for what is not an error by itself. */
+/* The same with "uir-run: note: ...", for a fact that is not an error. */
 void remark(const char *hint, const char *format, ...) PRINTF_LIKE(2, 3);
-/* The first error of complain or keep_error, for JSON: made safe, without the program's name; "" if none. */
+/* The first error of complain or keep_error, and its hint, for JSON: escaped, without the program's name; "" if
+ * none. */
 const char *first_error(void);
 const char *first_hint(void);
 /* Records a message of the library, "error: what\n  hint: what to do", as an error. */

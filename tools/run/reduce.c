@@ -196,7 +196,8 @@ static uir_status find_fault(search *s, const run_case *c, uir_tolerance *tolera
     s->wanted = try_parts(s, s->kept);
     if (*s->cancel) return UIR_STATUS_CANCELLED;
     if (s->wanted.end == TRIAL_NOT_RUN) {
-        complain(NULL, "--reduce: the model could not be run in a separate process");
+        complain("check that this user may start more processes, and that memory is free",
+                 "--reduce: the model could not be run in a separate process");
         return UIR_STATUS_DEVICE_FAILED;
     }
     if (s->wanted.end == TRIAL_FINE) return UIR_STATUS_OK;

@@ -139,7 +139,7 @@ static uir_status open_object(uir_loaded_module *module, const uir_kernel_image 
     char mark[UIR_CPU_MARK_SIZE];
     if (!find_mark(image, mark))
         return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "pack the model again",
-                              "native code cannot be loaded: it does not name its sources");
+                              "native code cannot be loaded: the digest of its sources is missing");
     module->descriptor = memfd_create("uir-kernels", MFD_CLOEXEC);
     if (module->descriptor < 0 || fstat(module->descriptor, &about) != 0) return explain_no_file(diagnostics);
     module->device = about.st_dev;

@@ -1,14 +1,17 @@
-/* The CPU target: description, C source, compile, load, launch.
+/* The CPU target: describes the device, emits C source, and compiles, loads and launches kernels.
  *
- * In: verified iGraphs `on cpu`. Out: a device description, readable C source for them (GNU vector extensions; one text
- * for every ISA, the compiler's -m flags choose), a shared object made by the system's C compiler, and runs of its
- * kernels.
+ * In: verified iGraphs `on cpu`. Out: a device description, readable C source with GNU vector extensions, a shared
+ * object made by the system's C compiler, and runs of its kernels. The source is the same for every ISA; the compiler's
+ * -m flags choose the ISA.
  *
  * A kernel's phase k is `void <symbol>_phase<k>(const int64_t *symbols, void *const *pointers, void *scratch, int64_t
- * begin, int64_t end, const volatile _Bool *cancel)`: symbols are the DIM values, then the TILE values, in declaration
- * order; pointers the dram pointers in declaration order; scratch a unit's own memory, 64-byte aligned,
- * uir_cpu_scratch_size bytes; begin..end the flat indices of the phase's parallel axes, row-major. Between two phases
- * all indices of the first are done. Once *cancel is set it returns early, after at most one innermost loop. */
+ * begin, int64_t end, const volatile _Bool *cancel)`:
+ *   symbols      the DIM values, then the TILE values, in declaration order
+ *   pointers     the dram pointers in declaration order
+ *   scratch      a unit's own memory, 64-byte aligned, uir_cpu_scratch_size bytes
+ *   begin..end   the flat indices of the phase's parallel axes, row-major
+ *   cancel       once *cancel is set, the phase returns early, after at most one innermost loop
+ * A phase begins after all indices of the preceding phase are done. */
 #ifndef UIR_BACKENDS_CPU_TARGET_CPU_H
 #define UIR_BACKENDS_CPU_TARGET_CPU_H
 
@@ -35,10 +38,11 @@ typedef struct uir_cpu_device {
 
 const char *uir_cpu_variant_name(uir_cpu_variant variant); /* "avx2" */
 bool uir_cpu_variant_runs_here(uir_cpu_variant variant);
-/* `variant`: a name, or NULL for the best one of this machine, with its cache sizes and number of cores. A named
- * variant is its row of variants.def, on every machine. The environment variable UIR_CPU (machine.c) overrides this
- * machine's variant, and the cache sizes of all. INVALID_ARGUMENT with a message for an unknown name or an invalid
- * value of the variable. The device points into static tables and stays valid. */
+/* Describes the CPU. `variant`: a name, or NULL for the best variant of this machine, with its cache sizes and number
+ * of cores. A named variant is described by its row of variants.def, the same on every machine. The environment
+ * variable UIR_CPU (machine.c) overrides this machine's variant, and the cache sizes of all variants. INVALID_ARGUMENT
+ * with a message for an unknown name or an invalid value of the variable. The device points into static tables and
+ * stays valid. */
 uir_status uir_cpu_describe(const char *variant, uir_diagnostics *diagnostics, uir_cpu_device *out_device);
 
 /* ---- source ---- */
@@ -47,9 +51,10 @@ uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_te
 /* The parts of uir_cpu_emit: the prelude of every file, and one kernel. */
 uir_status uir_cpu_emit_prelude(uir_text *text);
 uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
-/* Bytes of scratch that one unit needs, over the kernel's symbols; NONE if the expression cannot be made. */
+/* Bytes of scratch that one unit needs, an expression over the kernel's symbols; NONE if the expression cannot be
+ * made. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph);
-/* The same evaluated; `values` as bound by uir_igraph_bind. */
+/* Evaluates this expression; `values` are those of uir_igraph_bind. */
 uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size);
 
 /* ---- compile and load ---- */
@@ -77,10 +82,10 @@ void uir_cpu_module_destroy(uir_cpu_module *module);
 uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu_compile_options *options,
                                    const char *source, size_t length, const char *path, uir_diagnostics *diagnostics);
 /* Appends a `main` to an emitted source of `count` kernels. The program reads records from standard input and answers
- * on standard output, so that kernels of a foreign architecture run under an emulator: see uir_cpu_write_call. */
+ * on standard output: see uir_cpu_write_call. So kernels of a foreign architecture can run under an emulator. */
 uir_status uir_cpu_emit_main(const uir_igraph *const *igraphs, uint32_t count, uir_text *text);
-/* Appends the record that makes such a program run kernel `index`; its answer is `out_answer_size` bytes: the contents
- * of all dram pointers in order. */
+/* Appends the record that makes such a program run kernel `index`. The answer has `*out_answer_size` bytes: the
+ * contents of all dram pointers in order. */
 uir_status uir_cpu_write_call(const uir_igraph *igraph, uint32_t index, const uir_kernel_arguments *arguments,
                               uir_diagnostics *diagnostics, uir_text *call, size_t *out_answer_size);
 

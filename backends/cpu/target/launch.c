@@ -53,8 +53,8 @@ static uir_status bind_phases(uir_cpu_launch *l, const uir_cpu_module *module, c
                                  uir_dims_symbol_count(igraph->dims), &extent) != UIR_DIM_EVALUATED ||
                 __builtin_mul_overflow(total, extent < 0 ? 0 : extent, &total))
                 return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                                 "kernel @%s: a parallel axis of phase %u has no extent for these sizes", igraph->name,
-                                 p);
+                                 "kernel @%s: the parallel extents of phase %u cannot be evaluated for these sizes",
+                                 igraph->name, p);
         }
         l->phases[p].indices = total;
         l->phases[p].function = uir_cpu_module_find(module, symbol, p);

@@ -1,6 +1,6 @@
-/* Which variants of variants.def this machine can execute, for the compiler and the runtime.
+/* Tells whether this machine can execute a variant of variants.def, for the compiler and the runtime.
  *
- * In: a row's architecture and compiler flags. Out: whether this machine has what the flags use. */
+ * In: a row's architecture and compiler flags. Out: whether this CPU has the features that the flags enable. */
 #ifndef UIR_BACKENDS_CPU_TARGET_VARIANTS_H
 #define UIR_BACKENDS_CPU_TARGET_VARIANTS_H
 
@@ -16,7 +16,7 @@
 #define UIR_CPU_ARCHITECTURE "?"
 #endif
 
-/* Whether this CPU has the feature that a compiler's flag "-m<feature>" uses. */
+/* Whether this CPU has the feature that the compiler flag "-m<feature>" enables. */
 static inline bool uir_cpu_has_feature(const char *name, size_t length) {
 #if defined(__x86_64__)
 #define FEATURE(text)                                                                                                  \
@@ -30,14 +30,14 @@ static inline bool uir_cpu_has_feature(const char *name, size_t length) {
     FEATURE("avx512cd")
     FEATURE("avx512vnni")
 #undef FEATURE
-    /* Every CPU with avx2 has it; compilers do not all know the name. */
+    /* Every CPU with avx2 has f16c; some compilers do not know the name. */
     if (length == 4 && !memcmp(name, "f16c", 4)) return __builtin_cpu_supports("avx2") != 0;
 #endif
     (void)name, (void)length;
     return false;
 }
 
-/* `architecture`: "" for any. */
+/* Whether this machine can execute code of the architecture ("": any) that was compiled with the flags. */
 static inline bool uir_cpu_variant_can_run(const char *architecture, const char *flags) {
     if (architecture[0] && strcmp(architecture, UIR_CPU_ARCHITECTURE)) return false;
     for (const char *at = flags; (at = strstr(at, "-m"));) {

@@ -16,14 +16,14 @@ typedef struct encoder {
 } encoder;
 
 static uir_status refuse(encoder *e, const char *what) {
-    return uir_error(e->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "@%s: the VM does not run %s", e->igraph->name,
-                     what);
+    return uir_error(e->diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "kernel @%s: the VM does not support %s",
+                     e->igraph->name, what);
 }
 
 /* ---- expressions ---- */
 static uir_status push_steps(encoder *e, uir_dim dim, uint32_t depth) {
     const uir_dim_node *node = uir_dim_get(e->igraph->dims, dim);
-    if (depth > VM_MAX_STACK) return refuse(e, "expressions nested that deep");
+    if (depth > VM_MAX_STACK) return refuse(e, "expressions nested deeper than its stack");
     if (node->kind == UIR_DIM_CONST || node->kind == UIR_DIM_SYMBOL) {
         return uir_vector_push(&e->arena, &e->steps, ((vm_step){(uint32_t)node->kind, node->value}));
     }
@@ -71,9 +71,16 @@ static uir_status add_symbol(encoder *e, const uir_isymbol *s) {
 }
 
 static uir_status add_pointer(encoder *e, const uir_ipointer *p) {
-    vm_pointer out = {
-        (uint32_t)p->role, (uint32_t)p->dtype, p->rank, p->instances ? p->instances : 1, p->by_loop, p->over, 0, {0}, {0},
-        {{{0, 0}}}};
+    vm_pointer out = {(uint32_t)p->role,
+                      (uint32_t)p->dtype,
+                      p->rank,
+                      p->instances ? p->instances : 1,
+                      p->by_loop,
+                      p->over,
+                      0,
+                      {0},
+                      {0},
+                      {{{0, 0}}}};
     if (uir_dtype_bits(p->dtype) < 8) return refuse(e, "elements of less than a byte");
     if (p->layout.swizzle.bits) return refuse(e, "swizzled layouts");
     UIR_TRY(expression(e, p->element_span, &out.span));

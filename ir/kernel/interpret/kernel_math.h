@@ -1,8 +1,8 @@
 /* Scalar versions of the functions of kernel_math.inc and kernel_math_f64.inc.
  *
- * In: a float, or a double. Out: the same bits as the vector code of every machine. Functions are uir_math_exp and the
- * others of kernel_math.def; those of a double end in _f64. Functions that end in _of have a second argument: 1, or 0
- * if the first is known to be below 2^17. */
+ * In: a float, or a double. Out: the same bits as the vector code of every machine. Functions are named uir_math_<name>
+ * after the rows of kernel_math.def, as uir_math_exp; functions of a double end in _f64. The functions sin_of, cos_of
+ * and tan_of have a second argument, `large`: 0 if the first argument is known to be below 2^17, else 1. */
 #ifndef UIR_IR_KERNEL_MATH_H
 #define UIR_IR_KERNEL_MATH_H
 

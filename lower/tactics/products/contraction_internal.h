@@ -1,4 +1,4 @@
-/* Inside the contractions: the parts of a contraction found in a naive function. */
+/* Finds the parts of a contraction in a naive function: its operands, accumulator, axes and epilogue. */
 #ifndef UIR_LOWER_CONTRACTION_INTERNAL_H
 #define UIR_LOWER_CONTRACTION_INTERNAL_H
 
@@ -33,24 +33,26 @@ typedef struct uir_contraction {
     uir_loop_function *f;
     uir_arena *arena;
     uir_diagnostics *diagnostics;
-    uint32_t number;                               /* of this one among the function's contractions */
+    uint32_t number;                               /* of the contraction among those of the function */
     uint32_t init, update;                         /* blocks */
     uint32_t sum;                                  /* the update statement */
-    uint32_t tensor;                               /* of the sums */
+    uint32_t tensor;                               /* the accumulator */
     uint32_t factors[2];                           /* expressions: operand A (rows m), operand B (columns n) */
     uir_contraction_axis axes[UIR_LOOP_MAX_ITERS]; /* the update's iteration variables */
     uint32_t axis_count;
-    uint32_t tensor_axes[UIR_LOOP_MAX_RANK]; /* of the sums */
+    uint32_t tensor_axes[UIR_LOOP_MAX_RANK]; /* of the accumulator */
     uir_contraction_block after[UIR_CONTRACTION_MAX_BLOCKS];
     uint32_t after_count;
 } uir_contraction;
 
-/* Finds the contraction of that number and inlines its prologue; changes `f`. The epilogue of several contractions
- * belongs to the last of them. Blocks that are `left_out` (by statement; may be NULL) are left to the caller. */
+/* Finds contraction `number` and inlines its prologue; changes `f`. The epilogue of several contractions belongs to the
+ * last of them. The caller keeps the blocks that are `left_out` (by statement; may be NULL). UNSUPPORTED with a message
+ * if a part is not supported. */
 uir_status uir_contraction_find(uir_loop_function *f, uint32_t number, const bool *left_out, uir_arena *arena,
                                 uir_diagnostics *diagnostics, uir_contraction *out);
 /* Exchanges operands A and B, rows and columns. */
 void uir_contraction_exchange(uir_contraction *c);
+/* Returns UNSUPPORTED, with a message that gives the reason. */
 uir_status uir_contraction_refuse(const uir_contraction *c, const char *why);
 bool uir_contraction_is_constant(const uir_contraction *c, uint32_t tensor);
 

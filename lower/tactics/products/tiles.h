@@ -1,14 +1,16 @@
-/* The solver of tile sizes: among all tiles of a product that fit on the chip, the best ones by a cost model.
+/* Finds the tile sizes of a matrix product: the tiles that fit on the chip and cost the least by a cost model.
  *
- * In: a product and its tiles' bytes on the chip, in numbers; the device. Out: tiles, and the estimated cycles of a
- * unit of work. A unit computes the sums of one tile along the whole of K, one chunk after another: for each panel of
- * columns and each of mma's blocks of rows, the chunk's steps. Its cycles are those of the blocks' multiply-adds (bound
- * by these, by loads, or by latency), of beginning each block, and of bytes moved between the device's memory, the
- * chip, and mma.
+ * In: the extents of a product, a function for the bytes of its tiles on the chip, the device. Out: tiles, and the
+ * estimated cycles of a unit of work.
  *
- * A class of sizes is rows, columns and a number of threads: known sizes of the product, else some numbers of blocks. A
- * tile is kept if it is the best one of a class. The result depends on the description and the product only, so that
- * the same device has the same tiles wherever it is solved. */
+ * A unit computes the accumulator of one tile along the whole of K, one chunk after another. In a chunk, the unit runs
+ * its steps for each panel of columns and each of mma's blocks of rows. The cycles of a unit have three parts. The
+ * multiply-adds of the blocks are bound by arithmetic, by loads or by latency. The beginning of each block has a cost.
+ * Bytes are moved between the device's memory, the chip, and mma.
+ *
+ * A class of sizes is rows, columns and a number of threads. Known sizes are those of the product; an unknown size is
+ * some numbers of blocks. A tile is kept if it is the best one of a class. The result depends on the description and
+ * the product only. So one device has the same tiles on every machine that solves for it. */
 #ifndef UIR_LOWER_TILES_H
 #define UIR_LOWER_TILES_H
 
@@ -30,14 +32,15 @@ typedef struct uir_tile_problem {
 
 /* Cycles of a unit of work. */
 int64_t uir_tile_cycles(const uir_tile_problem *problem, const uir_parameter_tile *tile, int64_t chunk);
-/* The best tile of each class among those of at most `room` bytes, sorted by the number of classes won; `every`: all
- * others follow, up to the capacity of a record. `*out_score`: total cost of the classes, the less the better, to
- * compare chunks. Tiles' costs are their cycles. */
+/* Finds the best tile of each class among tiles of at most `room` bytes, and returns their number (0: no tile fits).
+ * They are sorted by the number of classes won. `every`: all other tiles follow, up to the capacity of a record.
+ * `*out_score` is the total cost of the classes, the less the better, to compare chunks. A tile's cost is its
+ * cycles. */
 uint32_t uir_tiles_solve(const uir_tile_problem *problem, int64_t chunk, int64_t room, bool every,
                          uir_parameter_tile out_tiles[UIR_PARAMETERS_MAX_TILES], int64_t *out_score);
 /* Bytes of the smallest tile on the chip. */
 int64_t uir_tiles_least_bytes(const uir_tile_problem *problem, int64_t chunk);
-/* The chunk, the length along K that is on the chip at once, with the least score; 0: no tile fits. */
+/* Finds the chunk, the length along K that is on the chip at once, with the least score; 0: no tile fits. */
 int64_t uir_tiles_choose_chunk(const uir_tile_problem *problem, int64_t room);
 
 #endif

@@ -102,10 +102,10 @@ static void test_envelope(void **state) {
     assert_non_null(bytes);
 #define RESTORE() memcpy(bytes, f.bytes.data, length)
     RESTORE();
-    expect_fault(&f, bytes, 0, "no bytes", "not a VM kernel");
-    expect_fault(&f, bytes, 3, "three bytes", "not a VM kernel");
+    expect_fault(&f, bytes, 0, "no bytes", "not VM bytecode");
+    expect_fault(&f, bytes, 3, "three bytes", "not VM bytecode");
     bytes[0] = 'u';
-    expect_fault(&f, bytes, length, "magic", "not a VM kernel");
+    expect_fault(&f, bytes, length, "magic", "not VM bytecode");
     RESTORE();
     bytes[6] = 9;
     expect_fault(&f, bytes, length, "version", "version 9");

@@ -237,8 +237,8 @@ static void what_does_not_fit_is_refused(void **state) {
         bool choice, cut, copied; /* kernels that it is tried on: with a choice, columns cut by sizes, a depth */
         const char *why;
     } bad[] = {
-        {{.tile_count = 1, .tiles = {{6, 32, 0}}}, false, false, false, "this kernel has nothing to choose"},
-        {{.depth = 64}, false, false, false, "this kernel has nothing to choose"},
+        {{.tile_count = 1, .tiles = {{6, 32, 0}}}, false, false, false, "its tactic has no choices"},
+        {{.depth = 64}, false, false, false, "its tactic has no choices"},
         {{.tile_count = 1, .tiles = {{6, 32, 0}}}, true, false, false, "a tile has rows only"},
         {{.tile_count = 1, .tiles = {{6, 0, 0}}}, true, true, true, "a tile must be rows x columns"},
         {{.tile_count = 1, .tiles = {{6, 33, 0}}}, true, true, true, "the columns of a tile must be a multiple of 32"},
