@@ -270,8 +270,15 @@ static bool is_small(uir_dtype dtype) {
     return uir_dtype_is_float(dtype) && uir_dtype_bits(dtype) == 8;
 }
 
-/* By way of which dtype a cast goes that the device lacks; NONE: it has it, or there is no such way. What lies between
- * has every value of what is cast, or both are whole. */
+/* Whether a signed integer dtype represents every value of another integer dtype. */
+static bool holds_integers(uir_dtype way, uir_dtype from) {
+    uint32_t bits = uir_dtype_bits(from), room = uir_dtype_bits(way);
+    return uir_dtype_integer_min(from) < 0 ? bits <= room : bits < room;
+}
+
+/* The dtype that stands between the two of a cast that the device lacks; NONE: the device has the cast, or there is no
+ * such dtype. It represents every value of `from`; an integer may also wrap in between if the result keeps no more of
+ * its bits. A bool asks for all of them. */
 static uir_dtype find_between(const uir_kernel *k, uir_dtype from, uir_dtype to) {
     static const uir_dtype ways[] = {UIR_DTYPE_F32, UIR_DTYPE_I32, UIR_DTYPE_F16, UIR_DTYPE_I64};
     if (has_instruction_to(k, UIR_IOP_CAST, from, to)) return UIR_DTYPE_NONE;
@@ -279,7 +286,8 @@ static uir_dtype find_between(const uir_kernel *k, uir_dtype from, uir_dtype to)
         uir_dtype way = ways[i];
         uint32_t bits = uir_dtype_bits(from), digits = way == UIR_DTYPE_F32 ? 24 : way == UIR_DTYPE_F16 ? 11 : 0;
         bool whole = !uir_dtype_is_float(from);
-        bool holds = !digits ? whole && (!uir_dtype_is_float(to) || bits < uir_dtype_bits(way))
+        bool wraps = uir_dtype_is_integer(to) && uir_dtype_bits(to) <= uir_dtype_bits(way);
+        bool holds = !digits ? whole && (wraps || holds_integers(way, from))
                      : whole ? bits <= digits
                              : bits < uir_dtype_bits(way);
         if (way == from || way == to || !holds) continue;
@@ -342,8 +350,7 @@ static bool power_of_number(uir_kernel *k, uint32_t base, double exponent, uint3
         return false;
     uint32_t n = (uint32_t)fabs(exponent), power = base, result = UIR_LOWER_NONE;
     /* Inverted first: the power of the base may be too small or too large for an inverse. */
-    if (exponent < 0)
-        power = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){kernel_number(k, dtype, 1), base}, 2);
+    if (exponent < 0) power = uir_kernel_call(k, UIR_OP_DIV, dtype, (uint32_t[]){kernel_number(k, dtype, 1), base}, 2);
     for (; n; n >>= 1) {
         if (n & 1)
             result = result == UIR_LOWER_NONE ? power

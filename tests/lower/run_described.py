@@ -367,6 +367,25 @@ def check_roots(folder):
     check_against(path, "square root", model, {"x": x}, np.sqrt(x.astype(np.float64)), folder)
 
 
+def check_casts(folder):
+    """A chip that casts by way of i32 alone: what i32 does not hold is the host's, or wraps as it should."""
+    path = os.path.join(folder, "casts.device")
+    whole = "legal cast of whole, f32 to whole, f32 as elements"
+    with open(PORTED) as lune, open(path, "w") as out:
+        text = lune.read()
+        out.write(text.replace(whole, "legal cast of i32 to whole, f32 as elements\n  legal cast of whole, f32 to i32 as elements"))
+    tell(whole in text, "lune casts everything to everything no longer")
+    for given, to, wanted in ((np.uint32, TensorProto.INT64, np.int64), (np.int64, TensorProto.UINT64, np.uint64),
+                              (np.int64, TensorProto.BOOL, np.bool_), (np.int64, TensorProto.INT16, np.int16),
+                              (np.uint8, TensorProto.INT64, np.int64)):
+        limits = np.iinfo(given)
+        x = np.array([0, 1, 77, min(limits.max, 2**32), limits.max, limits.max - 1, limits.max // 2 + 1, limits.min], given)
+        model = save(folder, [helper.make_node("Cast", ["x"], ["y"], to=to)],
+                     [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(given)), ["N"])],
+                     [helper.make_tensor_value_info("y", to, ["N"])])
+        check_against(path, f"cast to {np.dtype(wanted)} of {np.dtype(given)}", model, {"x": x}, x.astype(wanted), folder)
+
+
 def check_sizes(folder):
     """Sizes for which a kernel has no room on the chip, and others have, are the host's for that group alone."""
     path, saved = os.path.join(folder, "near.device"), os.path.join(folder, "saved")
@@ -449,6 +468,7 @@ def main():
         check_halves(folder)
         check_tiles(folder)
         check_roots(folder)
+        check_casts(folder)
         check_signs(folder)
         check_sizes(folder)
         for device in DEVICES:
