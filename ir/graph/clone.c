@@ -29,26 +29,6 @@ static uir_status copy_type(uir_module *to, uir_type *type) {
     return UIR_STATUS_OK;
 }
 
-static uir_status copy_attribute(uir_module *to, uir_attribute *attribute) {
-    switch (attribute->kind) {
-    case UIR_ATTRIBUTE_INTS:
-        COPY(to, attribute->value.integers, attribute->count);
-        break;
-    case UIR_ATTRIBUTE_FLOATS:
-        COPY(to, attribute->value.reals, attribute->count);
-        break;
-    case UIR_ATTRIBUTE_STRINGS:
-        COPY(to, attribute->value.strings, attribute->count);
-        break;
-    case UIR_ATTRIBUTE_DIMS:
-        COPY(to, attribute->value.dims, attribute->count);
-        break;
-    default:
-        break;
-    }
-    return UIR_STATUS_OK;
-}
-
 static uir_status copy_node(uir_module *to, uir_node_info *node) {
     uint32_t count = node->attribute_count;
     node->attribute_count = 0; /* counts those whose tensors the clone holds */
@@ -57,7 +37,7 @@ static uir_status copy_node(uir_module *to, uir_node_info *node) {
     COPY(to, node->attributes, count);
     for (; node->attribute_count < count; node->attribute_count++) {
         uir_attribute *attribute = (uir_attribute *)&node->attributes[node->attribute_count];
-        UIR_TRY(copy_attribute(to, attribute));
+        UIR_TRY(uir_module_copy_attribute(to, attribute));
         if (attribute->kind == UIR_ATTRIBUTE_TENSOR) uir_tensor_retain(attribute->value.tensor);
     }
     return UIR_STATUS_OK;

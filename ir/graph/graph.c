@@ -126,8 +126,7 @@ uir_status uir_graph_add_output(uir_module *module, uir_graph_id graph, uir_valu
     return uir_vector_push(&module->arena, &uir_graph_get(module, graph)->outputs, value);
 }
 
-/* Copies what an attribute points at. */
-static uir_status copy_attribute(uir_module *module, uir_attribute *attribute) {
+uir_status uir_module_copy_attribute(uir_module *module, uir_attribute *attribute) {
     const void *copy;
     switch (attribute->kind) {
     case UIR_ATTRIBUTE_INTS:
@@ -165,7 +164,7 @@ uir_status uir_graph_add_node(uir_module *module, uir_graph_id graph, const uir_
         UIR_TRY_ALLOCATE(attributes,
                          uir_arena_allocate_array(&module->arena, node->attribute_count, sizeof *attributes));
         memcpy(attributes, node->attributes, node->attribute_count * sizeof *attributes);
-        for (uint32_t i = 0; i < node->attribute_count; i++) UIR_TRY(copy_attribute(module, &attributes[i]));
+        for (uint32_t i = 0; i < node->attribute_count; i++) UIR_TRY(uir_module_copy_attribute(module, &attributes[i]));
     }
     info.attributes = attributes;
     UIR_TRY(uir_vector_reserve(&module->arena, &module->nodes, 1));
@@ -186,7 +185,7 @@ uir_status uir_node_set_attribute(uir_module *module, uir_node_id node_id, const
     uir_attribute made = *attribute, *attributes;
     uir_node_info *node = uir_node_get(module, node_id);
     UIR_TRY(uir_strings_intern(&module->strings, name, strlen(name), &made.name));
-    UIR_TRY(copy_attribute(module, &made));
+    UIR_TRY(uir_module_copy_attribute(module, &made));
     UIR_TRY_ALLOCATE(attributes,
                      uir_arena_allocate_array(&module->arena, node->attribute_count + 1, sizeof *attributes));
     uint32_t count = 0;

@@ -250,6 +250,8 @@ static inline const uir_type *uir_value_type(const uir_module *m, uir_value_id v
     return &m->values.data[v.id].type;
 }
 
+/* Copies the array that an attribute points at into the module's arena; tensors are not retained. */
+uir_status uir_module_copy_attribute(uir_module *module, uir_attribute *attribute);
 /* Sets an attribute of a node, in place of one of that name; its data is copied. */
 uir_status uir_node_set_attribute(uir_module *module, uir_node_id node, const char *name,
                                   const uir_attribute *attribute);

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_RANK = 4, DRAWS = 10000, MAX_TILES = 64, MAX_DIMS = 64 };
+enum { MAX_RANK = 4, DRAWS = 10000 / UIR_TEST_SHARE, MAX_TILES = 64, MAX_DIMS = 64 };
 
 #define HEAD "module opset 20\nsize b\nsize m\nsize k\nsize n\n"
 static const char *const models[] = {
@@ -141,6 +141,24 @@ static int64_t draw_size(tests *t) {
     return random_between(&t->random, 0, 3) ? size : size / 16 * 16;
 }
 
+/* A plan has memory for results: no more elements in one of them than this. */
+enum { MOST_ELEMENTS = 1 << 24 };
+static bool are_small(const tests *t, const int64_t *values, uint32_t count) {
+    const uir_module *module = t->compile.primitives;
+    const uir_graph_info *main = uir_graph_get(module, module->main);
+    for (uint32_t i = 0; i < main->outputs.count; i++) {
+        const uir_type *type = uir_value_type(module, main->outputs.data[i]);
+        int64_t elements = 1, extent;
+        for (uint32_t d = 0; d < type->rank; d++) {
+            if (uir_dim_evaluate(module->dims, type->dims[d], values, NULL, count, &extent) != UIR_DIM_EVALUATED)
+                return false;
+            elements *= extent; /* of three dims below 6,000 */
+        }
+        if (elements > MOST_ELEMENTS) return false;
+    }
+    return true;
+}
+
 static void set_inputs(tests *t, uir_runtime *runtime, const int64_t *values, uint32_t count) {
     const uir_module *module = t->compile.primitives;
     const uir_graph_info *main = uir_graph_get(module, module->main);
@@ -210,14 +228,11 @@ static void compare_sizes(tests *t) {
     for (uint32_t draw = 0; draw < 50; draw++) {
         uint32_t at = 0;
         uir_runtime_step step;
-        for (uint32_t i = 0; i < count; i++) values[i] = draw_size(t);
+        do {
+            for (uint32_t i = 0; i < count; i++) values[i] = draw_size(t);
+        } while (!are_small(t, values, count));
         set_inputs(t, runtime, values, count);
-        uir_status planned = uir_runtime_plan(runtime, &bytes);
-        if (planned == UIR_STATUS_OUT_OF_MEMORY) { /* tensors of so many bytes */
-            uir_diagnostics_clear(&t->diagnostics);
-            continue;
-        }
-        check_ok(t, planned, "the plan");
+        check_ok(t, uir_runtime_plan(runtime, &bytes), "the plan");
         for (uint32_t i = 0; uir_runtime_get_step(runtime, i, &step); i++) {
             if (strcmp(step.kind, "launch") != 0) continue;
             const uir_node_info *group = find_group(module, step.kernel, &at);
