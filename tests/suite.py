@@ -42,6 +42,14 @@ def run(program, *words, timeout=LIMIT_S, env=None, **options):
                           timeout=timeout, env=environment(env), **options)
 
 
+def find_programs(folder, program):
+    """The folder of a build's programs, which `program` is one of: `folder` itself or its bin. SystemExit where it is in neither."""
+    for place in (os.path.join(folder, "bin"), folder):
+        if os.path.exists(os.path.join(place, program)):
+            return place
+    raise SystemExit(f"there is no {program} in {folder}; name the folder of a build")
+
+
 def select(device):
     """The words that name a device, or a file of its own."""
     return ("--device-file", device) if device.endswith(".device") else ("--device", device)

@@ -1,4 +1,4 @@
-/* Copies of a module: for a second compile, or for who needs it as it was before one. */
+/* Clones a module: for a second compile, or to go back to the module as it was before a compile. */
 #include "ir/graph/graph.h"
 
 #include <string.h>

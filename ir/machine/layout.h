@@ -1,9 +1,9 @@
-/* Layouts: where a tensor's elements lie, as a value that graph, loop AST and iGraph have in common.
+/* Layouts: the address of each element of a tensor, as a value that graph, loop AST and iGraph share.
  *
  * Each dim has modes, innermost first: index i is i0 + size0*(i1 + size1*(...)), and the address gets the sum of ik *
- * stride_k, in elements. A dim of one mode is strided; one of several is split into blocks; a stride that is larger
- * than what lies inside leaves room (padding); any order of strides is a permutation. Row-major is the layout of what
- * says none.
+ * stride_k, in elements. A dim of one mode is strided; a dim of several modes is split into blocks. A stride larger
+ * than the extent of the modes inside it is padding. Any order of strides is a permutation. A tensor without a layout
+ * is row-major.
  *
  * Text, behind the extents: `[M, N]:(strides)`, or `[M, N]:(sizes):(strides)` where some dim is split; a split dim's
  * modes stand in parentheses: `[K, N]:(K, (32, ceildiv(N, 32))):(32, (1, K*32))`. An address may be swizzled, so that

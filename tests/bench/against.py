@@ -28,17 +28,10 @@ import models as bench
 import onnx_kernels
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from suite import BIN, MODELS, ROOT  # noqa: E402
+from suite import BIN, MODELS, ROOT, find_programs  # noqa: E402
 
 KINDS = ["compile", "kernels", "onnx-kernels", "models"]
 KERNEL_ROUNDS = 3  # of uir-bench-kernels, in each of ours
-
-
-def programs_of(folder):
-    for place in (folder, os.path.join(folder, "bin")):
-        if os.path.exists(os.path.join(place, "uir-bench-model")):
-            return place
-    raise SystemExit(f"against.py: there is no uir-bench-model in {folder}; name the folder of a build")
 
 
 def same_bits(engines, scratch):
@@ -142,7 +135,7 @@ def parse_arguments():
     arguments.what = arguments.what.split(",")
     if set(arguments.what) - set(KINDS):
         parser.error("--what takes " + ", ".join(KINDS))
-    arguments.both = [arguments.bin, programs_of(arguments.other)]
+    arguments.both = [arguments.bin, find_programs(arguments.other, "uir-bench-model")]
     return arguments
 
 

@@ -17,19 +17,12 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from suite import BIN, MODELS, make_parser  # noqa: E402
+from suite import BIN, MODELS, find_programs, make_parser  # noqa: E402
 
 DEVICES = "cpu:generic,cpu:avx2,cpu:avx512,cpu:avx512vnni,cpu:aarch64,vm,ascend,ascend:910A,cuda,opencl,cambricon,null"
 STAGES = "fusion,schedule,igraph,emit"
 LIMIT_S = 600
 REFUSED = b"exit "
-
-
-def programs_of(folder):
-    for place in (os.path.join(folder, "bin"), folder):
-        if os.path.exists(os.path.join(place, "uir-opt")):
-            return place
-    raise SystemExit(f"digests.py: there is no uir-opt in {folder}; name the folder of a build")
 
 
 def make_text(programs, model, device, stage):
@@ -89,7 +82,7 @@ def main():
     parser.add_argument("--models", default=MODELS)
     parser.add_argument("--bin", default=BIN)
     arguments = parser.parse_args()
-    arguments.both = [arguments.bin, programs_of(arguments.other)]
+    arguments.both = [arguments.bin, find_programs(arguments.other, "uir-opt")]
     if arguments.keep:
         os.makedirs(arguments.keep, exist_ok=True)
     models = [(name, os.path.join(arguments.models, name, "model.onnx")) for name in sorted(os.listdir(arguments.models))

@@ -26,7 +26,7 @@ static inline const char *pick(generator *g, const char *const *words, size_t co
     return words[below(g, (uint32_t)count)];
 }
 
-/* Each appends what stands between the braces of a kernel. */
+/* Each appends the body of a kernel, the text between its braces. */
 void generate_product(generator *g);
 void generate_window(generator *g);
 void generate_gather(generator *g);
