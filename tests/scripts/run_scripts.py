@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import runner  # noqa: E402
@@ -118,6 +119,11 @@ def counts_of(text, code=0):
     return total.passed, total.failed, total.skipped
 
 
+def requiring(names):
+    """While it is entered, $UIR_REQUIRE is `names`, whatever the runner was given."""
+    return unittest.mock.patch.dict(os.environ, {"UIR_REQUIRE": names})
+
+
 def test_nothing_run_is_a_failure():
     for text, code, expected in (("3 passed, 0 failed, 1 skipped\n", 0, (3, 0, 1)), ("0 passed, 0 failed, 2 skipped\n", 0, (0, 0, 2)),
                                  ("0 passed, 0 failed, 0 skipped\n", 0, (0, 1, 0)), ("0 passed, 0 failed\n", 0, (0, 1, 0)),
@@ -126,9 +132,8 @@ def test_nothing_run_is_a_failure():
         assert counts_of(text, code) == expected, f"{text!r}: {counts_of(text, code)} instead of {expected}"
     text = "skip: needs onnx: it is missing\nskip: needs models: none\n1 passed, 0 failed, 2 skipped\n"
     for required, expected in (("", (1, 0, 2)), ("onnx", (1, 1, 1)), ("models,onnx", (1, 2, 0)), ("other", (1, 0, 2))):
-        os.environ["UIR_REQUIRE"] = required
-        assert counts_of(text) == expected, f"UIR_REQUIRE={required}: {counts_of(text)} instead of {expected}"
-    del os.environ["UIR_REQUIRE"]
+        with requiring(required):
+            assert counts_of(text) == expected, f"UIR_REQUIRE={required}: {counts_of(text)} instead of {expected}"
     import xml.etree.ElementTree as tree
     for output, expected in (("0 passed, 0 failed, 0 skipped\n", (0, 1, 0)), ("[  PASSED  ] 0 test(s).\n", (0, 1, 0)),
                              ("[  PASSED  ] 2 test(s).\n", (2, 0, 0)), ("", (1, 0, 0))):
@@ -158,14 +163,13 @@ def test_a_suite_in_python_ends_alike():
         raise AssertionError("wrong")
 
     tests = {"test_fails": fails, "test_lacks": lacks, "test_passes": lambda: None, "other": fails}
-    for words, code, expected in (([], 1, (1, 1, 1)), (["passes"], 0, (1, 0, 0)), (["lacks"], 0, (0, 0, 1)), (["none"], 1, (0, 1, 0))):
+    for words, required, code, expected in (([], "", 1, (1, 1, 1)), ([], "models", 1, (1, 2, 0)), (["passes"], "", 0, (1, 0, 0)),
+                                            (["lacks"], "", 0, (0, 0, 1)), (["lacks"], "models", 0, (0, 1, 0)), (["none"], "", 1, (0, 1, 0))):
         said = io.StringIO()
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(said), requiring(required):
             status = suite.run_tests(tests, words)
-        assert status == code and counts_of(said.getvalue(), status) == expected, f"{words}: exit {status}\n{said.getvalue()}"
-    os.environ["UIR_REQUIRE"] = "models"
-    assert counts_of("skip: test_lacks: needs models: none\n0 passed, 0 failed, 1 skipped\n") == (0, 1, 0), "a test's skip is let pass"
-    del os.environ["UIR_REQUIRE"]
+            counts = counts_of(said.getvalue(), status)
+        assert status == code and counts == expected, f"{words} with {required or 'nothing'} required: exit {status}, {counts}\n{said.getvalue()}"
 
 
 if __name__ == "__main__":
