@@ -16,22 +16,25 @@ struct uir_compile_machines {
     uir_machine_list list;
 };
 
-static uir_status read_devices(uir_compile_machines *d, const char *variant, uir_diagnostics *diagnostics) {
-    UIR_TRY(uir_target_of(uir_device_find(NULL, NULL))->describe(variant, diagnostics, &d->here));
+static uir_status read_devices(uir_compile_machines *d, const char *device, uir_diagnostics *diagnostics) {
+    const uir_target *target = uir_target_of(uir_device_find(NULL, NULL));
+    const uir_target_name named = uir_target_name_split(device ? device : target->name);
+    const char *variant = uir_target_name_is(named, target->name) ? named.variant : NULL;
+    UIR_TRY(target->describe(variant, diagnostics, &d->here));
     UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->here.description));
     UIR_TRY(uir_descriptions_read(&d->arena, diagnostics, &d->devices));
     d->list = (uir_machine_list){d->devices.data, d->devices.count};
     return UIR_STATUS_OK;
 }
 
-uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *variant,
-                                       uir_diagnostics *diagnostics, uir_compile_machines **out_devices) {
+uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *device, uir_diagnostics *diagnostics,
+                                       uir_compile_machines **out_devices) {
     uir_compile_machines *d;
     *out_devices = NULL;
     UIR_TRY_ALLOCATE(d, uir_allocate_zeroed(allocator, sizeof *d));
     d->allocator = *allocator;
     uir_arena_init(&d->arena, allocator);
-    uir_status status = read_devices(d, variant, diagnostics);
+    uir_status status = read_devices(d, device, diagnostics);
     if (status != UIR_STATUS_OK) {
         uir_compile_machines_destroy(d);
         return status;
@@ -132,6 +135,11 @@ static const uir_target_engine *find_engine(uir_target_name name) {
     for (size_t i = 0; (engine = uir_engine_get(i)) != NULL; i++)
         if (uir_target_name_is(name, engine->name)) return engine;
     return NULL;
+}
+
+bool uir_kernel_runner_is_threaded(const char *name) {
+    const uir_target_engine *engine = find_engine(uir_target_name_split(name));
+    return !engine || engine->threaded;
 }
 
 static uir_status check_variant(const uir_target_engine *engine, const char *variant, uir_diagnostics *diagnostics) {

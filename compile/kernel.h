@@ -9,8 +9,9 @@
 
 /* The device descriptions that kernel texts may name after `on`. */
 typedef struct uir_compile_machines uir_compile_machines;
-/* `variant`: the variant of this processor that the first description is of; NULL: the best of this machine. */
-uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *variant,
+/* The first description is this processor's: of the variant that `device` names, as "cpu:avx2" does; of the best variant
+ * of this machine for NULL and for any other device. INVALID_ARGUMENT for an unknown variant. */
+uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *device,
                                        uir_diagnostics *diagnostics, uir_compile_machines **out_devices);
 /* Adds the devices of a text, replacing those of the same name except the CPU of this machine. `*out_first` is the
  * first one added. Errors in the text are reported with their line. */
@@ -31,6 +32,8 @@ uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter
 const char *uir_compile_emitter_name(size_t index); /* NULL past the end */
 
 typedef struct uir_kernel_runner uir_kernel_runner;
+/* Whether runs by several threads are faster than by one; true for an unknown name. */
+bool uir_kernel_runner_is_threaded(const char *name);
 /* INVALID_ARGUMENT with a message that lists the runners, for an unknown name. */
 uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics);
 /* The same for `name`, and for a runner of another device. `cancel` (or NULL) is polled here and in runs, by runners

@@ -79,7 +79,8 @@ static const char *no_variant(size_t index) {
     return NULL;
 }
 
-static const uir_target_engine interpreter = {"interpreter", NULL, open_kernel, close_kernel, run_kernel, no_variant};
+static const uir_target_engine interpreter = {
+    .name = "interpreter", .open = open_kernel, .close = close_kernel, .run = run_kernel, .get_variant = no_variant};
 
 const uir_target_engine *uir_engine_get(size_t index) {
     if (index-- == 0) return &interpreter;

@@ -79,6 +79,8 @@ typedef struct uir_target {
     /* Describes a machine that no file describes. `variant`: a name; NULL: this machine. INVALID_ARGUMENT with a
      * message that lists the variants. */
     uir_status (*describe)(const char *variant, uir_diagnostics *diagnostics, uir_target_machine *out_machine);
+    /* Appends the facts of a machine that its kernels and plans depend on, for the keys of the cache. */
+    void (*describe_key)(const uir_target_machine *machine, uir_text *text);
     /* Appends the source of one kernel; `index` distinguishes the kernels of one text. UNSUPPORTED for an operation
      * that the machine lacks. */
     uir_status (*emit)(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
@@ -111,6 +113,7 @@ typedef struct uir_target_engine {
     uir_status (*run)(void *state, const uir_kernel_arguments *arguments, const size_t *sizes, uint32_t threads,
                       uir_diagnostics *diagnostics);
     const char *(*get_variant)(size_t index); /* names that run on this machine; NULL past the end */
+    bool threaded;                            /* runs share their work among the threads */
 } uir_target_engine;
 
 #endif

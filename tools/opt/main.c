@@ -118,8 +118,8 @@ static uir_status add_file(const opt_options *options, uir_compile_machines *dev
 
 uir_status opt_make_devices(const opt_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics,
                             uir_compile_machines **out_devices, const uir_machine **out_device) {
-    const char *device = options->device, *variant = device && !strncmp(device, "cpu:", 4) ? device + 4 : NULL;
-    uir_status status = uir_compile_machines_create(allocator, variant, diagnostics, out_devices);
+    const char *device = options->device;
+    uir_status status = uir_compile_machines_create(allocator, device, diagnostics, out_devices);
     if (status == UIR_STATUS_NOT_FOUND) status = UIR_STATUS_INVALID_ARGUMENT; /* --device names what is not there */
     if (status != UIR_STATUS_OK) return status;
     *out_device = uir_compile_machines_get(*out_devices)->devices[0];

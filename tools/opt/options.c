@@ -291,8 +291,8 @@ uir_status opt_options_check(const opt_options *options, uint32_t uses) {
         return opt_usage("--constants: for a model the only value is inline, not", options->constants);
     if ((uses & OPT_RUN) && options->threads < 1) return opt_usage("--threads is at least 1", NULL);
     if ((uses & OPT_RUN) && options->threads > 1024) return opt_usage("--threads is at most 1024", NULL);
-    if ((uses & OPT_RUN) && options->threads > 1 && strncmp(device, "cpu", 3))
-        return opt_usage("--threads is for --device cpu, not", device);
+    if ((uses & OPT_RUN) && options->threads > 1 && !uir_kernel_runner_is_threaded(device))
+        return opt_usage("--threads: kernels run on one thread with --device", device);
     if (options->data && options->dims.count) return opt_usage("--data sets every size: leave out --dim", NULL);
     return UIR_STATUS_OK;
 }

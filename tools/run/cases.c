@@ -192,7 +192,7 @@ uir_status cases_run(uir_context *context, uir_model *model, uir_model *exact, c
     size_t count = 0;
     uir_session *session = NULL;
     cJSON *sets = options->json ? cJSON_CreateArray() : NULL;
-    report_facts facts = {options->model, options->device ? options->device : "cpu", wait_ms, 0, true};
+    report_facts facts = {options->model, options->device ? options->device : uir_device_name(0), wait_ms, 0, true};
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
                                            .trace = options->trace != NULL,

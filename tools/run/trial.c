@@ -50,12 +50,19 @@ static void add_limits(words *w, const uir_limits *limits) {
 #undef ADD_LIMIT
 }
 
+/* Whether it names the first device, with or without a variant. */
+static bool is_default_device(const char *device) {
+    const char *name = uir_device_name(0);
+    size_t length = strlen(name);
+    return !device || (!strncmp(device, name, length) && (!device[length] || device[length] == ':'));
+}
+
 /* Kernels are made anew and waited for: what a cache held or when a compiler ended does not decide. */
 static void add_options(words *w, const trial *t) {
     const run_options *o = t->options;
     const char *check = t->check ? t->check : o->check;
     if (o->device) add(w, "--device"), add(w, o->device);
-    if (!o->device || !strncmp(o->device, "cpu", 3)) add(w, "--no-vm");
+    if (is_default_device(o->device)) add(w, "--no-vm");
     add(w, "--no-cache");
     if (o->no_map) add(w, "--no-map");
     add_limits(w, &o->limits);

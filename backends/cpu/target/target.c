@@ -11,6 +11,13 @@ static uir_status describe(const char *variant, uir_diagnostics *diagnostics, ui
     return UIR_STATUS_OK;
 }
 
+static void describe_key(const uir_target_machine *machine, uir_text *text) {
+    const uir_machine *description = &machine->description;
+    uir_text_append_format(text, "%s, %u cores, caches", machine->variant, description->group_count);
+    for (size_t i = 0; i < sizeof description->cache_bytes / sizeof *description->cache_bytes; i++)
+        uir_text_append_format(text, " %llu", (unsigned long long)description->cache_bytes[i]);
+}
+
 /* Every source is a file by itself, of one kernel. */
 static uir_status emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
     (void)index;
@@ -37,6 +44,7 @@ static uir_status build(const uir_allocator *allocator, const uir_target_build_o
 
 const uir_target uir_cpu_target = {.name = "cpu",
                                    .describe = describe,
+                                   .describe_key = describe_key,
                                    .emit = emit,
                                    .scratch_bytes = uir_cpu_scratch_bytes,
                                    .check_compiler = check_compiler,
@@ -97,4 +105,10 @@ static const char *get_variant(size_t index) {
     return NULL;
 }
 
-const uir_target_engine uir_cpu_engine = {"cpu", "cpu", open_kernel, close_kernel, run_kernel, get_variant};
+const uir_target_engine uir_cpu_engine = {.name = "cpu",
+                                          .machine = "cpu",
+                                          .open = open_kernel,
+                                          .close = close_kernel,
+                                          .run = run_kernel,
+                                          .get_variant = get_variant,
+                                          .threaded = true};

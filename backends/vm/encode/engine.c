@@ -52,4 +52,5 @@ static const char *get_variant(size_t index) {
     return uir_vm_isa(index, &name) ? name : NULL;
 }
 
-const uir_target_engine uir_vm_engine = {"vm", NULL, open_kernel, close_kernel, run_kernel, get_variant};
+const uir_target_engine uir_vm_engine = {
+    .name = "vm", .open = open_kernel, .close = close_kernel, .run = run_kernel, .get_variant = get_variant};

@@ -1,7 +1,7 @@
 /* A model's kernels as one object: equal kernels, the same bytes anywhere, warnings, and every way in which a compiler
  * can fail.
  *
- *   test_cpu_build [all]    (all: what a compiler does is seen on every kernel of the zoo, not on a quarter of them) */
+ *   test_cpu_build [all]    (all: what a compiler does is seen on every kernel of the zoo, not on a share of them) */
 #include "tests/backends/cpu/here.h"
 #include "tests/ir/kernel/support.h"
 
@@ -27,7 +27,7 @@ typedef struct model {
 } model;
 
 static model *loading;
-static uint32_t stride = 4;
+static uint32_t stride = 4 * UIR_TEST_SHARE;
 
 static void load_file(zoo *z, const char *path) {
     size_t length;

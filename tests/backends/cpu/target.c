@@ -7,7 +7,6 @@
 
 #include "backends/cpu/target/cpu.h"
 #include "tests/backends/cpu/here.h"
-#include "tests/backends/cpu/here.h"
 
 #include <dirent.h>
 #include <math.h>
