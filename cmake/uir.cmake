@@ -121,10 +121,18 @@ function(uir_add_tool name)
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LIBRARIES} m)
 endfunction()
 
+# Adds a program that ctest runs to the target uir_tests, which builds these and nothing else.
+function(uir_needed_by_tests program)
+  if(NOT TARGET uir_tests)
+    add_custom_target(uir_tests)
+  endif()
+  add_dependencies(uir_tests ${program})
+endfunction()
+
 # uir_add_test(NAME SOURCES file... LIBRARIES library... [LABELS label...] [ARGUMENTS arg...] [DEFINITIONS macro...])
 # A cmocka program registered with ctest, run in the source tree's root. Labels: `long` runs only with
 # `script/test --long`, `default` not with `--fast`, `release-only` not under the sanitizers, and `threads` also under
-# the thread sanitizer (built by the target uir_threads_tests).
+# the thread sanitizer (built by the target uir_threads_tests). Tests labelled `default` are the slow ones: they start first.
 function(uir_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS;ARGUMENTS;DEFINITIONS")
   add_executable(${name} ${arg_SOURCES})
@@ -134,6 +142,10 @@ function(uir_add_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} PkgConfig::CMOCKA m)
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" ENVIRONMENT UIR_STRICT=1)
+  if("default" IN_LIST arg_LABELS)
+    set_tests_properties(${name} PROPERTIES COST 10)
+  endif()
+  uir_needed_by_tests(${name})
   if("threads" IN_LIST arg_LABELS)
     if(NOT TARGET uir_threads_tests)
       add_custom_target(uir_threads_tests)

@@ -272,7 +272,7 @@ class Runner:
             self.ctest("ctest", "release", {})
         if self.wants("default"):
             self.build("build-clang", "clang")
-            if self.build("build-asan", "asan"):
+            if self.build("build-asan", "asan", "uir_tests"):
                 self.ctest("ctest-asan", "asan", SANITIZER_ENVIRONMENT)
             if self.build("build-tsan", "tsan", "uir_threads_tests"):
                 self.ctest("ctest-tsan", "tsan", THREAD_SANITIZER_ENVIRONMENT, "threads")
