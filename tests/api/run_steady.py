@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from suite import MODELS, Suite, find_model, list_models, run  # noqa: E402
 
-NAMES = ["minilm_l6", "llama_tiny_op23", "gru_seq", "lstm_classifier", "dlrm"]
+NAMES = ["llama_tiny_op23", "gru_seq", "lstm_classifier", "dlrm"]
 LIMIT_S = 600
 suite = Suite()
 

@@ -16,7 +16,7 @@ from suite import ROOT, Suite, read_counts, run  # noqa: E402
 OUT = os.path.join(ROOT, "build", "made")
 MODULES = ("made_opsets", "made_text", "made_ml", "made_svm", "made_skl", "made_branches",
            "made_remainder", "made_microsoft", "made_lengths")
-ENGINES = (["--device", "interpreter"], ["--device", "vm"], ["--device", "cpu", "--compiled", "--every", "12"])
+ENGINES = (["--device", "interpreter"], ["--device", "vm"], ["--device", "cpu", "--compiled", "--every", "24"])
 
 
 def to_proto(value):

@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from suite import DIGITS, MODELS, NO_MODELS, ROOT, Suite, find_model, list_models, make_parser, run, select  # noqa: E402
 
 PORTED = os.path.join(ROOT, "docs", "lune.device")  # the made-up chip of docs/porting.md
-FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
+FEW = ["lstm_classifier", "silero_vad", "dlrm", "llama_tiny_op23", "espcn"]
 SLOW = {"resnet50", "resnet50_fp16", "convnext_tiny", "efficientnet_b0", "unet_small", "yolo_tiny", "ppocr_det",
         "resnet18_qdq_int8", "deit_small"}  # minutes by the interpreter
 suite = Suite()

@@ -90,7 +90,7 @@ def write_case(make, shape, folder):
 
 
 def run_model(folder, words):
-    done = run("uir-run", folder + "/model.onnx", "--no-cache", "--no-fallback", *words, timeout=600)
+    done = run("uir-run", folder + "/model.onnx", "--cache", folder + "/cache", "--no-fallback", *words, timeout=600)
     return "" if done.returncode == 0 else f"exit {done.returncode}\n{done.stdout}{done.stderr}"
 
 

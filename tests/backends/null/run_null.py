@@ -17,7 +17,7 @@ from suite import MODELS, NO_MODELS, ROOT, Suite, find_model, list_models, make_
 LUNE = os.path.join(ROOT, "docs", "lune.device")
 DEVICES = {  # and their models where not all are asked for
     "null": ["lstm_classifier", "silero_vad"],
-    LUNE: ["lstm_classifier", "silero_vad", "minilm_l6"],
+    LUNE: ["lstm_classifier", "silero_vad"],
     "ascend:910B1": ["lstm_classifier"],
     "cuda:sm_90": ["lstm_classifier"],
     "opencl": ["lstm_classifier"],

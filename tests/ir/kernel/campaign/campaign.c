@@ -193,7 +193,7 @@ static void random_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) 
         }
     }
     /* Nearly a thousand instructions for every engine: what matters here is what the source says, so compile fast. */
-    run_batch(h, batch, n, r->sizes, chunk < r->single_chunks ? "-O1" : NULL, t);
+    run_batch(h, batch, n, r->sizes, chunk < r->single_chunks ? "-O0" : NULL, t);
 }
 
 static void campaign_random(uint64_t seed, bool in_place, uint64_t count, uint32_t sizes, uint64_t first,

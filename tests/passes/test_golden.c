@@ -1,6 +1,6 @@
-/* Golden text tests of decompose and its clean-up passes.
+/* Golden text tests of the rules that decompose ops and of the clean-up passes after them.
  *
- *   test_decompose_golden [--bless] [FILE...]
+ *   test_passes_golden [--bless] FOLDER|FILE...     (test_decompose_golden is the same program)
  *
  * A case (tests/base/golden.h) begins with `# pass: NAME...`: pass names of cleanup.def, `decompose` for the step from
  * ONNX ops, or `all` for every pass. In goes a module's text; out must come a text, or the messages that must be
@@ -21,11 +21,9 @@
 
 #include <cmocka.h>
 
-#define FOLDER "tests/decompose/golden"
-
 static bool bless;
-static const char *only[64];
-static int only_count;
+static const char *paths[64];
+static int path_count;
 
 /* ---- running a case ---- */
 
@@ -164,23 +162,18 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void test_all(void **state) {
-    (void)state;
+/* Every text of the folder, in the order of their names. */
+static void run_folder(const char *path, DIR *folder) {
     char *names[256];
     int count = 0;
-    for (int i = 0; i < only_count; i++) run_file(only[i]);
-    if (only_count) return;
-    DIR *directory = opendir(FOLDER);
-    assert_non_null(directory);
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        size_t length = strlen(entry->d_name);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        size_t length = strlen(entry->d_name), size = strlen(path) + length + 2;
         if (length < 5 || strcmp(entry->d_name + length - 4, ".txt") != 0) continue;
         assert_true(count < 256);
-        names[count] = malloc(length + sizeof FOLDER + 1);
+        names[count] = malloc(size);
         assert_non_null(names[count]);
-        sprintf(names[count++], "%s/%s", FOLDER, entry->d_name);
+        snprintf(names[count++], size, "%s/%s", path, entry->d_name);
     }
-    closedir(directory);
     assert_true(count > 0);
     qsort(names, (size_t)count, sizeof *names, by_text);
     for (int i = 0; i < count; i++) {
@@ -189,12 +182,26 @@ static void test_all(void **state) {
     }
 }
 
+static void test_all(void **state) {
+    (void)state;
+    assert_true(path_count > 0);
+    for (int i = 0; i < path_count; i++) {
+        DIR *folder = opendir(paths[i]);
+        if (!folder) {
+            run_file(paths[i]);
+            continue;
+        }
+        run_folder(paths[i], folder);
+        closedir(folder);
+    }
+}
+
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--bless") == 0)
             bless = true;
-        else if (only_count < 64)
-            only[only_count++] = argv[i];
+        else if (path_count < 64)
+            paths[path_count++] = argv[i];
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
