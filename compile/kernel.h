@@ -32,7 +32,7 @@ uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter
 const char *uir_compile_emitter_name(size_t index); /* NULL past the end */
 
 typedef struct uir_kernel_runner uir_kernel_runner;
-/* Whether runs by several threads are faster than by one; true for an unknown name. */
+/* Whether a run shares its work among threads; true for an unknown name. */
 bool uir_kernel_runner_is_threaded(const char *name);
 /* INVALID_ARGUMENT with a message that lists the runners, for an unknown name. */
 uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics);

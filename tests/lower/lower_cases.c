@@ -1,8 +1,9 @@
 /* Groups in text through lowering at many sizes.
  *
- *   test_lower_cases [-v] [-a] [-n ROUNDS] [-w WORK] [NAME]...
+ *   test_lower_cases [-v] [-a] [-n ROUNDS] [-w WORK] [-e EVERY] [NAME]...
  *
  * -n ROUNDS  of drawn sizes, of each group (14)
+ * -e EVERY   takes one case of so many (1)
  * -w WORK    most executions of blocks in one round: sizes beyond are replaced by smaller ones of the list (any)
  */
 #include "backends/cpu/target/cpu.h"
@@ -117,7 +118,7 @@ int main(int argc, char **argv) {
     uir_allocator allocator = uir_allocator_system();
     static uir_cpu_device cpu;
     bool verbose = false, all = false, named = false;
-    int failures = 0, rounds = 14, groups = 0;
+    int failures = 0, rounds = 14, every = 1, groups = 0;
     double work = 0;
     uir_diagnostics_init(&d, &allocator);
     if (uir_cpu_describe(getenv("UIR_CPU") ? NULL : "generic", &d, &cpu) != UIR_STATUS_OK) {
@@ -133,11 +134,13 @@ int main(int argc, char **argv) {
             rounds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "-w") && i + 1 < argc)
             work = atof(argv[++i]);
+        else if (!strcmp(argv[i], "-e") && i + 1 < argc)
+            every = atoi(argv[++i]);
         else
             named = true;
     }
     const size_t count = sizeof cases / sizeof *cases, all_count = count + sizeof long_cases / sizeof *long_cases;
-    for (size_t k = 0; k < all_count; k++) {
+    for (size_t k = 0; k < all_count && every > 0; k += (size_t)every) {
         const group_case *of = k < count ? &cases[k] : &long_cases[k - count];
         bool wanted = !named;
         for (int i = 1; i < argc; i++) wanted = wanted || !strcmp(argv[i], of->name);

@@ -42,7 +42,7 @@ def main():
     options = parser.parse_args()
     suite = Suite()
     pairs = [(v, s) for v in VARIANTS for s in SIZES] if options.all else SAMPLE
-    jobs = [(f"{v},l2={s}", [os.path.join(BIN, "test_lower_cases"), "-n", "3" if options.all else "1"]) for v, s in pairs]
+    jobs = [(f"{v},l2={s}", [os.path.join(BIN, "test_lower_cases"), "-n", "3"]) for v, s in pairs]
     # What is compiled runs here: the variant is the machine's own.
     compiled = SIZES if options.all else ["0"]
     for size in compiled:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whatever stands in a description is read by someone: `run_description.py [--jobs N] [--only TEXT]`.
+"""Whatever stands in a description is read by someone: `run_description.py [--jobs N] [--only TEXT] [--every N]`.
 
 In: the programs in $UIR_BIN; ir/machine/device.def, whose words are all in the two descriptions below; groups/. Each number, word
 of a list, instruction and pipe of these is changed in turn; then the kernels of some group, what is said of a node that
@@ -311,7 +311,9 @@ class Test(Suite):
 
 
 def main():
-    options = make_parser(__doc__, jobs=1, only="").parse_args()
+    parser = make_parser(__doc__, jobs=1, only="")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="one change of so many")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         test = Test(folder)
         test.check_words()
@@ -324,6 +326,7 @@ def main():
             for what, texts in edits_of(text):
                 if options.only in what and (not own or any(w in what for w in own)):
                     work.append((f"{name}, {what}", name, groups, len(work), texts, ": of " in what))
+        work = work[:: options.every]
         for (what, *_), changed in zip(work, pool.map(lambda w: test.changes(*w[1:]), work)):
             test.tell(changed, f"{what}: changed, and no kernel, verdict or estimate is another one")
     print(f"{len(work)} changes of {len(BASES)} descriptions")
