@@ -133,7 +133,7 @@ static void test_every_kernel_is_there_once(void **state) {
     (void)state;
     model m;
     uir_target_object object;
-    open_model(&m, UIR_TEST_SHARE > 1 ? 4 * STRIDE : 1, 3);
+    open_model(&m, UIR_TEST_SHARE > 1 ? STRIDE : 1, 3);
     uir_cpu_build_options options = {.compile = {.variant = UIR_CPU_GENERIC, .extra_flags = "-O0"},
                                      .build.warnings = true};
     uir_status status = uir_cpu_build(&m.zoo.allocator, &options, m.kernels, m.count, &m.zoo.diagnostics, &object);
