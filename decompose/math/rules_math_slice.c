@@ -78,8 +78,11 @@ static void slice_unknown(uir_rule_context *context, uir_value_id x, uint32_t ra
     uir_value_id shape = uir_math_shape(context, x), axes = uir_rule_input(context, 3);
     uir_value_id zeros = uir_math_with(context, UIR_OP_MUL, shape, 0),
                  ones = uir_math_with(context, UIR_OP_ADD, zeros, 1);
-    if (!axes.id) axes = uir_math_iota(context, uir_rule_type(context, uir_rule_input(context, 1))->dims[0]);
-    uir_value_id start = uir_math_per_axis(context, axes, uir_rule_input(context, 1), zeros, rank);
+    uir_value_id starts = uir_math_vector(context, uir_rule_input(context, 1));
+    const uir_dim *length = uir_rule_extents(context, starts);
+    if (!length) return;
+    if (!axes.id) axes = uir_math_iota(context, length[0]);
+    uir_value_id start = uir_math_per_axis(context, axes, starts, zeros, rank);
     uir_value_id end = uir_math_per_axis(context, axes, uir_rule_input(context, 2), shape, rank);
     uir_value_id step = ones;
     if (uir_rule_has_input(context, 4))
