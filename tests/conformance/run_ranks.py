@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Operands of a rank that the operator's page does not give them: scalars, lists and matrices of free dims, no rank at all.
-A model is run or refused with a message, by the VM; nothing ends by a signal.
+"""Models whose operands have another rank than ONNX specifies: scalars, lists and matrices of free dims, no rank at all.
+The VM runs each model, or refuses it with a message; no process ends by a signal.
 
 In: the programs in $UIR_BIN. Out: a line per failure, then `N passed, M failed, S skipped`.
 """

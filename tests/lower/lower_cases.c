@@ -3,7 +3,7 @@
  *   test_lower_cases [-v] [-a] [-n ROUNDS] [-w WORK] [-e EVERY] [NAME]...
  *
  * -n ROUNDS  of drawn sizes, of each group (14)
- * -e EVERY   takes one case of so many (1)
+ * -e EVERY   every EVERY-th case (1)
  * -w WORK    most executions of blocks in one round: sizes beyond are replaced by smaller ones of the list (any)
  */
 #include "backends/cpu/target/cpu.h"

@@ -312,7 +312,7 @@ class Test(Suite):
 
 def main():
     parser = make_parser(__doc__, jobs=1, only="")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="one change of so many")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every N-th change")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         test = Test(folder)

@@ -90,7 +90,7 @@ def write_case(make, shape, folder):
 
 
 def run_model(folder, words):
-    done = run("uir-run", folder + "/model.onnx", "--cache", folder + "/cache", "--no-fallback", *words, timeout=600)
+    done = run("uir-run", folder + "/model.onnx", "--no-fallback", *words, timeout=600)
     return "" if done.returncode == 0 else f"exit {done.returncode}\n{done.stdout}{done.stderr}"
 
 
@@ -101,7 +101,7 @@ def check_case(number, make, shape, folder):
         if not can_run(device):
             continue
         wait = [] if device == "vm" else ["--no-vm"]
-        said = run_model(folder, inputs + wait + ["--device", device, "--threads", str(threads), "--save", folder, "--format", "npy"])
+        said = run_model(folder, inputs + wait + ["--cache", folder + "/cache", "--device", device, "--threads", str(threads), "--save", folder, "--format", "npy"])
         if said:
             return f"{device}, {threads} threads: {said}"
         got = np.load(folder + "/y.npy")
@@ -110,7 +110,7 @@ def check_case(number, make, shape, folder):
         first = got if first is None else first
         if got.tobytes() != first.tobytes():
             return f"{device}, {threads} threads: other bits than of {ENGINES[0]}"
-    return run_model(folder, inputs + ["--check"]) if number < CHECKED else ""
+    return run_model(folder, inputs + ["--no-cache", "--check"]) if number < CHECKED else ""
 
 
 def main():

@@ -50,7 +50,7 @@ static void add_limits(words *w, const uir_limits *limits) {
 #undef ADD_LIMIT
 }
 
-/* Whether it names the first device, with or without a variant. */
+/* Whether `device` is NULL or names the first device, with or without a variant. */
 static bool is_default_device(const char *device) {
     const char *name = uir_device_name(0);
     size_t length = strlen(name);

@@ -69,7 +69,7 @@ static void open_model(model *m, uint32_t step, uint32_t times) {
     }
 }
 
-/* Every kernel from number `from` on in such steps: other ones for another `from`. */
+/* Every `step`-th kernel from number `from` on: other ones for another `from`. */
 static uint32_t choose_by(uint32_t step, const model *m, uint32_t from, const uir_igraph *chosen[KERNELS_MAX]) {
     uint32_t count = 0;
     for (uint32_t i = from % step; i < m->count; i += step) chosen[count++] = m->kernels[i];
