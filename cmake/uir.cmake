@@ -129,6 +129,17 @@ function(uir_add_to target program)
   add_dependencies(${target} ${program})
 endfunction()
 
+# uir_add_test_library(NAME SOURCES file... LIBRARIES library...)
+# What several test programs share, compiled once; linking it links LIBRARIES.
+function(uir_add_test_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${arg_SOURCES})
+  uir_target_settings(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(${name} PRIVATE _POSIX_C_SOURCE=200809L)
+  target_link_libraries(${name} PUBLIC ${arg_LIBRARIES} m)
+endfunction()
+
 # uir_add_test(NAME SOURCES file... LIBRARIES library... [LABELS label...] [ARGUMENTS arg...] [DEFINITIONS macro...])
 # A cmocka program registered with ctest, run in the source tree's root. Labels: `long` runs only with
 # `script/test --long`, `default` not with `--fast`, `release-only` not under the sanitizers, and `threads` also under
