@@ -22,6 +22,7 @@ LOGS = os.path.join(ROOT, "build", "test-logs")
 MODELS_BUILT = os.path.join(ROOT, "build", "models")
 TIERS = ["fast", "default", "long"]
 SUITE_TIMEOUT_S = 1500
+ABREAST = (os.cpu_count() or 1) + 1  # tests wait for disks, time limits and each other: one more than the cores
 CMOCKA = {"passed": r"^\[  PASSED  \] (\d+) test", "failed": r"^\[  FAILED  \] (\d+) test",
           "skipped": r"^\[  SKIPPED \] (\d+) test"}
 SANITIZER_ENVIRONMENT = {
@@ -169,7 +170,7 @@ class Runner:
         junit = os.path.join(LOGS, name + ".xml")
         if os.path.exists(junit):
             os.remove(junit)
-        command = ["ctest", "--test-dir", f"build/{preset}", "--no-tests=error", "-j", str(os.cpu_count() or 1),
+        command = ["ctest", "--test-dir", f"build/{preset}", "--no-tests=error", "-j", str(ABREAST),
                    "--timeout", "900", "--output-on-failure", "--output-junit", junit,
                    "--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000"]
         excluded = [tier for tier in TIERS[1:] if not self.wants(tier)] + (["release-only"] if preset != "release" else [])
@@ -242,7 +243,7 @@ class Runner:
                 self.own_cpu = done.stdout.strip()
                 self.report.say(f"UIR_CPU={os.environ['UIR_CPU']} is not run here: native code is for "
                                 f"UIR_CPU={self.own_cpu!r} where a suite is not marked `made`")
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with concurrent.futures.ThreadPoolExecutor(ABREAST) as pool:
             for done in [pool.submit(self.suite, s, environment) for s in chosen if not s.alone]:
                 done.result()
         for s in chosen:
