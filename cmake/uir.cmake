@@ -135,6 +135,7 @@ function(uir_add_test_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_library(${name} STATIC EXCLUDE_FROM_ALL ${arg_SOURCES})
   uir_target_settings(${name})
+  set_target_properties(${name} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}) # not among the libraries
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(${name} PRIVATE _POSIX_C_SOURCE=200809L)
   target_link_libraries(${name} PUBLIC ${arg_LIBRARIES} m)

@@ -114,12 +114,17 @@ def slow(test):
 
 
 def run_tests(names, words=None, *given):
-    """Runs the test_ functions among the names, or those that hold one of the words (default: the command line's), each with
-    what is given. Returns the exit status."""
-    suite, words = Suite(), sys.argv[1:] if words is None else words
-    for name, test in sorted(names.items()):
-        if not name.startswith("test_") or (words and not any(word in name for word in words)):
-            continue
+    """Runs the test_ functions among the names, or those that hold one of the words, each with what is given. Without words
+    the command line has them, beside `--shard K/N`. Returns the exit status."""
+    suite, shard = Suite(), (1, 1)
+    if words is None:
+        parser = make_parser("Runs the tests whose names hold one of the words; without words all.", shard=shard)
+        parser.add_argument("words", nargs="*", metavar="WORD")
+        options = parser.parse_args()
+        words, shard = options.words, options.shard
+    chosen = [name for name in sorted(names) if name.startswith("test_") and (not words or any(word in name for word in words))]
+    for name in take_shard(chosen, shard):
+        test = names[name]
         if hasattr(test, "slow") and os.environ.get("UIR_TIER") == "fast":
             continue
         try:
@@ -133,11 +138,26 @@ def run_tests(names, words=None, *given):
 
 
 # ---- arguments ----
+def read_shard(text):
+    """The argument K/N of --shard as two numbers."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise argparse.ArgumentTypeError(f"{text!r}: write K/N, with K from 1 to N")
+    return int(match[1]), int(match[2])
+
+
+def take_shard(cases, shard):
+    """Of a list of cases those of the shard K/N: every N-th from the K-th. All shards together have each case once."""
+    number, count = shard
+    return cases[number - 1 :: count]
+
+
 COMMON = {
     "count": (int, "N", "how many cases are drawn"),
     "seed": (int, "S", "of the first case; the others follow"),
     "only": (str, "TEXT", "nothing but the cases whose names hold it"),
     "jobs": (int, "J", "cases at a time"),
+    "shard": (read_shard, "K/N", "the K-th of N parts of the cases"),
     "keep": (str, "DIR", "where the cases that fail are left"),
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whatever stands in a description is read by someone: `run_description.py [--jobs N] [--only TEXT] [--every N]`.
+"""Whatever stands in a description is read by someone: `run_description.py [--jobs N] [--only TEXT] [--shard K/N]`.
 
 In: the programs in $UIR_BIN; ir/machine/device.def, whose words are all in the two descriptions below; groups/. Each number, word
 of a list, instruction and pipe of these is changed in turn; then the kernels of some group, what is said of a node that
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from suite import ROOT, Suite, make_parser, run  # noqa: E402
+from suite import ROOT, Suite, make_parser, run, take_shard  # noqa: E402
 
 # Operands go from space to space; pipes run apart.
 MANY = """device many {
@@ -311,8 +311,7 @@ class Test(Suite):
 
 
 def main():
-    parser = make_parser(__doc__, jobs=1, only="")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="every N-th change")
+    parser = make_parser(__doc__, jobs=1, only="", shard=(1, 1))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         test = Test(folder)
@@ -326,7 +325,7 @@ def main():
             for what, texts in edits_of(text):
                 if options.only in what and (not own or any(w in what for w in own)):
                     work.append((f"{name}, {what}", name, groups, len(work), texts, ": of " in what))
-        work = work[:: options.every]
+        work = take_shard(work, options.shard)
         for (what, *_), changed in zip(work, pool.map(lambda w: test.changes(*w[1:]), work)):
             test.tell(changed, f"{what}: changed, and no kernel, verdict or estimate is another one")
     print(f"{len(work)} changes of {len(BASES)} descriptions")

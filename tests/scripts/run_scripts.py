@@ -172,5 +172,24 @@ def test_a_suite_in_python_ends_alike():
         assert status == code and counts == expected, f"{words} with {required or 'nothing'} required: exit {status}, {counts}\n{said.getvalue()}"
 
 
+def test_shards_have_each_test_once():
+    for count in (1, 2, 3, 7):
+        ran = []
+        tests = {f"test_{name}": lambda name=name: ran.append(name) for name in "abcde"}
+        for number in range(1, count + 1):
+            with unittest.mock.patch.object(sys, "argv", ["suite", "--shard", f"{number}/{count}"]), contextlib.redirect_stdout(io.StringIO()):
+                suite.run_tests(tests)
+        assert sorted(ran) == list("abcde"), f"{count} shards: {ran}"
+    for text in ("0/2", "3/2", "1", "1/0", "-1/2", "a/b"):
+        said = io.StringIO()
+        with unittest.mock.patch.object(sys, "argv", ["suite", "--shard=" + text]), contextlib.redirect_stderr(said):
+            try:
+                suite.run_tests({"test_a": lambda: None})
+            except SystemExit as end:
+                assert end.code == 2 and "K/N" in said.getvalue(), f"{text}: exit {end.code}\n{said.getvalue()}"
+            else:
+                raise AssertionError(f"--shard {text} was taken")
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(globals()))
