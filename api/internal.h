@@ -160,7 +160,7 @@ enum { UIR_API_MAX_SPACES = 8 };
 typedef struct uir_session_estimate {
     uint32_t node;
     uint64_t launches;
-    const struct uir_machine *device;
+    const struct uir_machine *machine;
     double cycles;
     uint64_t units, read[UIR_API_MAX_SPACES], written[UIR_API_MAX_SPACES]; /* by space of the device */
 } uir_session_estimate;

@@ -97,14 +97,14 @@ static uir_status keep_estimate(kernel_run *run, const uir_launch *launch) {
     uir_session *session = run->session;
     uir_session_estimate made = {.node = launch->values->node.id}, *sum = NULL;
     uir_estimate one;
-    UIR_TRY(uir_launch_estimate(launch, &run->call->diagnostics, &made.device, &one));
+    UIR_TRY(uir_launch_estimate(launch, &run->call->diagnostics, &made.machine, &one));
     for (uint32_t i = 0; i < session->estimates.count && !sum; i++)
         if (session->estimates.data[i].node == made.node) sum = &session->estimates.data[i];
     if (!sum) {
         UIR_TRY(uir_vector_push(&session->slice_arena, &session->estimates, made));
         sum = &session->estimates.data[session->estimates.count - 1];
     }
-    for (uint32_t i = 0; i < made.device->space_count; i++) {
+    for (uint32_t i = 0; i < made.machine->space_count; i++) {
         sum->read[i] += one.read[i];
         sum->written[i] += one.written[i];
     }
@@ -119,7 +119,7 @@ bool uir_session_find_estimate(const uir_session *session, size_t index, uir_mac
     const uir_session_estimate *e = &session->estimates.data[index];
     const uir_module *module = uir_model_get_source(session->model)->compile.primitives;
     const uir_node_info *node = uir_node_get(module, (uir_node_id){e->node});
-    double clock = e->device->cycles_per_second;
+    double clock = e->machine->cycles_per_second;
     *out_estimate = (uir_machine_estimate){.kernel = uir_node_string(module, node, "kernel", ""),
                                            .name = uir_string_text(&module->strings, node->name),
                                            .op = uir_op_get_row(node->origin)->name,
@@ -134,9 +134,9 @@ bool uir_session_find_space_estimate(const uir_session *session, size_t index, s
                                      uir_space_estimate *out_estimate) {
     if (index >= session->estimates.count) return false;
     const uir_session_estimate *e = &session->estimates.data[index];
-    if (space >= e->device->space_count) return false;
+    if (space >= e->machine->space_count) return false;
     *out_estimate = (uir_space_estimate){
-        .space = e->device->spaces[space].name, .read = e->read[space], .written = e->written[space]};
+        .space = e->machine->spaces[space].name, .read = e->read[space], .written = e->written[space]};
     return true;
 }
 

@@ -110,8 +110,8 @@ void uir_compile_deinit(uir_compile *c) {
 }
 
 uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnostics) {
-    const uir_machine *device = c->options.description;
-    if (!device) {
+    const uir_machine *machine = c->options.description;
+    if (!machine) {
         const char *variant;
         c->row = uir_device_find(c->options.device, &variant);
         if (!c->row)
@@ -119,9 +119,9 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
                                   "packages cannot be made for the device '%s'", c->options.device);
         c->target = uir_target_of(c->row);
         UIR_TRY(c->target->describe(variant, diagnostics, &c->machine));
-        device = &c->machine.description;
+        machine = &c->machine.description;
     }
-    uir_lowering_init(&c->lowering, c->primitives, device, &c->allocator);
+    uir_lowering_init(&c->lowering, c->primitives, machine, &c->allocator);
     c->lowering.isolates_faults = c->options.isolates_faults;
     return UIR_STATUS_OK;
 }

@@ -70,14 +70,14 @@ uir_status uir_compile_machines_find(const uir_compile_machines *d, const char *
     size_t used = 0;
     char known[512] = "";
     for (uint32_t i = 0; i < d->devices.count; i++) {
-        const uir_machine *device = d->devices.data[i];
-        *out_device = device;
-        if (uir_target_name_is(wanted, device->name) &&
-            (!wanted.variant || !i || !strcmp(device->chip, wanted.variant)))
+        const uir_machine *machine = d->devices.data[i];
+        *out_device = machine;
+        if (uir_target_name_is(wanted, machine->name) &&
+            (!wanted.variant || !i || !strcmp(machine->chip, wanted.variant)))
             return UIR_STATUS_OK;
         if (used < sizeof known)
-            used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s%s%s" : "%s%s%s", device->name,
-                                     i ? ":" : "", i ? device->chip : "[:VARIANT]");
+            used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s%s%s" : "%s%s%s", machine->name,
+                                     i ? ":" : "", i ? machine->chip : "[:VARIANT]");
     }
     *out_device = NULL;
     return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "device '%s' is unknown; choose one of %s", name,
@@ -103,7 +103,7 @@ const char *uir_compile_emitter_name(size_t index) {
 
 uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter, uint32_t index, uir_text *text,
                                    uir_diagnostics *diagnostics) {
-    const char *name = emitter ? emitter : igraph->device->name;
+    const char *name = emitter ? emitter : igraph->machine->name;
     const uir_target *target = uir_target_find(name);
     if (target) return target->emit(igraph, index, text, diagnostics);
     if (emitter) return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown emitter '%s'", emitter);
@@ -179,10 +179,10 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
     uir_kernel_runner *runner;
     *out_runner = NULL;
     UIR_TRY(find_runner(name, diagnostics, &engine));
-    if (engine->machine && strcmp(engine->machine, igraph->device->name)) {
+    if (engine->machine && strcmp(engine->machine, igraph->machine->name)) {
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "kernel @%s is for '%s': '%s' cannot run it, the interpreter can", igraph->name,
-                         igraph->device->name, name);
+                         igraph->machine->name, name);
     }
     UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
     *runner = (uir_kernel_runner){.allocator = *allocator, .engine = engine};

@@ -436,7 +436,7 @@ uir_status uir_launch_estimate(const uir_launch *l, uir_diagnostics *diagnostics
     uint32_t variant = 0;
     UIR_TRY(choose_igraph(l, diagnostics, &variant));
     const uir_igraph *g = l->kernel->lowered.igraphs.igraphs[variant];
-    *out_device = g->device;
+    *out_device = g->machine;
     UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, diagnostics));
     return uir_igraph_estimate(g, l->sizes, tiles, l->launcher->cancel, diagnostics, out_estimate);
 }

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_machine *device,
+void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_machine *machine,
                        const uir_allocator *allocator) {
-    *lowering = (uir_lowering){.allocator = *allocator, .module = module, .device = device};
+    *lowering = (uir_lowering){.allocator = *allocator, .module = module, .machine = machine};
     uir_arena_init(&lowering->arena, allocator);
 }
 
@@ -176,7 +176,7 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     if (status == UIR_STATUS_OK) status = uir_strings_intern(&w->names, name, strlen(name), &named);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->built, w->lowering->kernels.count);
     if (status == UIR_STATUS_OK && w->call->records)
-        status = uir_record_identify(w->lowering->device, uir_string_text(&w->texts, text),
+        status = uir_record_identify(w->lowering->machine, uir_string_text(&w->texts, text),
                                      uir_string_length(&w->texts, text), &w->lowering->allocator, &kernel.identity);
     kernel.lowered.naive = function;
     uir_text_init(&kernel.lowered.steps, &w->lowering->allocator);
@@ -243,16 +243,16 @@ static uir_status build_groups(work *w, uir_graph_id graph, uint32_t *seen) {
 uir_status uir_kernel_schedule(const uir_lowering *lowering, uir_lowered *kernel, uir_diagnostics *diagnostics) {
     kernel->scheduled.allocator = lowering->allocator;
     if (kernel->given)
-        return uir_lower_replay(kernel->naive, lowering->device, kernel->given, &kernel->steps, diagnostics,
+        return uir_lower_replay(kernel->naive, lowering->machine, kernel->given, &kernel->steps, diagnostics,
                                 &kernel->scheduled);
-    return uir_lower_schedule(kernel->naive, lowering->device, &kernel->choice, &kernel->steps, diagnostics,
+    return uir_lower_schedule(kernel->naive, lowering->machine, &kernel->choice, &kernel->steps, diagnostics,
                               &kernel->scheduled);
 }
 
 uir_status uir_kernel_make_igraphs(const uir_lowering *lowering, uir_lowered *kernel, uir_diagnostics *diagnostics) {
     kernel->igraphs.allocator = lowering->allocator;
     for (uint32_t i = 0; i < kernel->scheduled.count; i++)
-        UIR_TRY(uir_lower_kernel(kernel->scheduled.variants[i].function, lowering->device, &lowering->allocator,
+        UIR_TRY(uir_lower_kernel(kernel->scheduled.variants[i].function, lowering->machine, &lowering->allocator,
                                  diagnostics, &kernel->igraphs));
     return UIR_STATUS_OK;
 }
@@ -361,7 +361,7 @@ static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint3
 
 /* ---- groups that no kernel computes ---- */
 static uir_fusion_options fusion_options(const uir_compile *c, uint32_t rewrites_off) {
-    return (uir_fusion_options){.device = c->lowering.device,
+    return (uir_fusion_options){.machine = c->lowering.machine,
                                 .within_nodes = c->options.within_nodes,
                                 .rewrites_off = c->options.unfused ? UINT32_MAX : rewrites_off};
 }
@@ -453,9 +453,9 @@ static uir_status run_pass(uir_compile *c, uir_stage stage, const uir_compile_ca
                            uir_status (*run)(uir_module *module, uir_pass_context *context)) {
     const uir_stage_row *row = uir_stage_get(stage);
     const uir_pass pass = {row->name, run, row->purpose};
-    if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
+    if (!c->lowering.machine) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_pass_options options = {.check_text = c->options.check_text,
-                                .device = c->lowering.device,
+                                .machine = c->lowering.machine,
                                 .precision = c->options.precision,
                                 .precision_counts = &c->precision,
                                 .layouts_left_out = c->options.layouts_left_out};
@@ -479,7 +479,7 @@ uir_status uir_compile_choose_winograd(uir_compile *c, uir_stage stage, const ui
 }
 
 uir_status uir_compile_fuse(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
-    if (!c->lowering.device) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
+    if (!c->lowering.machine) UIR_TRY(uir_compile_begin_lowering(c, call->diagnostics));
     uir_fusion_options fusion = fusion_options(c, 0);
     c->layouts = uir_count_layouts(c->primitives);
     uir_status status = uir_fuse(c->primitives, &fusion, call->diagnostics);

@@ -33,14 +33,14 @@ typedef struct uir_lowering {
     uir_allocator allocator;
     uir_arena arena;
     uir_module *module; /* borrowed */
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_vector(uir_lowering_kernel) kernels;
     uir_vector(uir_lowering_refusal) refusals;
     bool isolates_faults;
     uir_vector(const char *) faults; /* "kernel NAME, STAGE: WHY", in the order found */
 } uir_lowering;
 
-void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_machine *device,
+void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_machine *machine,
                        const uir_allocator *allocator);
 void uir_lowering_deinit(uir_lowering *lowering); /* also if zeroed */
 /* The kernel of a node of the module; NULL: none computes it. */

@@ -84,12 +84,12 @@ static void describe_device(const uir_machine *d, uir_text *text) {
     uir_text_append_string(text, "\n");
 }
 
-uir_status uir_record_identify(const uir_machine *device, const char *text, size_t length,
+uir_status uir_record_identify(const uir_machine *machine, const char *text, size_t length,
                                const uir_allocator *allocator, uir_digest *out_kernel) {
     uir_text all;
     uir_text_init(&all, allocator);
     uir_text_append_format(&all, "record %d\n", UIR_RECORDS_VERSION);
-    describe_device(device, &all);
+    describe_device(machine, &all);
     uir_text_append(&all, text, length);
     uir_status status = uir_text_status(&all);
     if (status == UIR_STATUS_OK) *out_kernel = uir_digest_make(all.data, all.length);

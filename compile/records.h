@@ -42,7 +42,7 @@ void uir_records_print(const uir_records *records, uir_text *text);
 const uir_parameters *uir_records_find(const uir_records *records, const uir_digest *kernel);
 
 /* `text`: the kernel's naive loop AST without its name. */
-uir_status uir_record_identify(const uir_machine *device, const char *text, size_t length,
+uir_status uir_record_identify(const uir_machine *machine, const char *text, size_t length,
                                const uir_allocator *allocator, uir_digest *out_kernel);
 
 /* A source of records. */

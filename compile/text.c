@@ -147,7 +147,7 @@ static uir_status read_function(reading *r, const char *part, size_t length, uin
 
 static uir_status read_igraph(reading *r, const char *part, size_t length, uint32_t line) {
     uir_igraph_list list = {.allocator = r->c->allocator};
-    const uir_machine_list devices = {&r->c->lowering.device, 1};
+    const uir_machine_list devices = {&r->c->lowering.machine, 1};
     uir_status status =
         uir_igraph_parse_part(&r->c->allocator, &devices, part, length, line, r->text->file, r->diagnostics, &list);
     if (status == UIR_STATUS_OK) status = keep_igraphs(r, &list);

@@ -199,7 +199,7 @@ bool uir_clusters_widens_factor(const uir_clusters *c, uint32_t place) {
     if (node->op != UIR_OP_CAST) return false;
     uir_dtype from = uir_value_type(c->module, node->inputs[0])->dtype,
               to = uir_value_type(c->module, node->outputs[0])->dtype;
-    return c->options->device && from != to && uir_machine_multiplies_pair(c->options->device, to, from, from);
+    return c->options->machine && from != to && uir_machine_multiplies_pair(c->options->machine, to, from, from);
 }
 
 bool uir_clusters_widens_stored(const uir_clusters *c, uint32_t place) {
@@ -209,11 +209,11 @@ bool uir_clusters_widens_stored(const uir_clusters *c, uint32_t place) {
 }
 
 /* Half of what a kernel has on chip beside its registers, without costing more. */
-static uint64_t row_capacity_of(const uir_machine *device) {
+static uint64_t row_capacity_of(const uir_machine *machine) {
     uint64_t most = 0;
-    for (uint32_t i = 0; device && i < device->space_count; i++) {
-        uint64_t bytes = uir_machine_working_set(device, (int)i);
-        if (!(device->spaces[i].roles & UIR_SPACE_REGISTERS) && bytes > most) most = bytes;
+    for (uint32_t i = 0; machine && i < machine->space_count; i++) {
+        uint64_t bytes = uir_machine_working_set(machine, (int)i);
+        if (!(machine->spaces[i].roles & UIR_SPACE_REGISTERS) && bytes > most) most = bytes;
     }
     return most / 2;
 }
@@ -223,7 +223,7 @@ uir_status uir_clusters_init(uir_clusters *c, uir_module *module, uir_graph_id g
     const uir_graph_info *info = uir_graph_get(module, graph);
     *c = (uir_clusters){.module = module, .graph = graph, .options = options, .arena = arena};
     c->rewrites = (uir_fusion_standard_rewrites() | options->rewrites_on) & ~options->rewrites_off;
-    c->row_capacity = row_capacity_of(options->device);
+    c->row_capacity = row_capacity_of(options->machine);
     c->count = info->nodes.count;
     c->value_count = module->values.count;
     UIR_TRY_ALLOCATE(c->items, uir_arena_allocate_array(arena, c->count + 1u, sizeof *c->items));

@@ -34,14 +34,14 @@ const char *uir_fusion_clause_name(uir_fusion_clause clause);
 uint32_t uir_fusion_standard_rewrites(void);
 
 typedef struct uir_fusion_options {
-    const uir_machine *device; /* rows must fit its spaces; NULL: not checked */
-    uint32_t rewrites_off;     /* bits of standard rewrites to disable */
-    uint32_t rewrites_on;      /* bits of other rewrites to enable */
-    uint32_t clauses_off;      /* bits, for tests: the resulting groups need not be right */
-    bool within_nodes;         /* all nodes of a group come from one node of the source */
-    uint32_t most_operands;    /* maximum of operands plus results of a group; 0: 64 */
-    uint32_t most_nodes;       /* maximum of a group, so that time is proportional to the graph's nodes; 0: 128 */
-    uint64_t *fired;           /* UIR_FUSION_REWRITE_COUNT counters, incremented; may be NULL */
+    const uir_machine *machine; /* rows must fit its spaces; NULL: not checked */
+    uint32_t rewrites_off;      /* bits of standard rewrites to disable */
+    uint32_t rewrites_on;       /* bits of other rewrites to enable */
+    uint32_t clauses_off;       /* bits, for tests: the resulting groups need not be right */
+    bool within_nodes;          /* all nodes of a group come from one node of the source */
+    uint32_t most_operands;     /* maximum of operands plus results of a group; 0: 64 */
+    uint32_t most_nodes;        /* maximum of a group, so that time is proportional to the graph's nodes; 0: 128 */
+    uint64_t *fired;            /* UIR_FUSION_REWRITE_COUNT counters, incremented; may be NULL */
 } uir_fusion_options;
 
 /* Fuses a module. `options` may be NULL. A module that already has groups does not change. */

@@ -181,7 +181,7 @@ uir_status uir_fusion_check_fits_siblings_domain(uir_inspection *l, bool *out_fi
 /* What follows a product may take its columns apart: into parts of less than a vector, and each would be multiplied by
  * itself. */
 uir_status uir_fusion_check_keeps_vectors(uir_inspection *l, bool *out_fits) {
-    int64_t extent, lanes = l->c->options->device ? uir_machine_lanes(l->c->options->device) : 0;
+    int64_t extent, lanes = l->c->options->machine ? uir_machine_lanes(l->c->options->machine) : 0;
     *out_fits = true;
     for (uint32_t i = 0, seed = UIR_FUSION_NONE; i < uir_inspection_count(l) && l->contractions == 1; i++) {
         uint32_t columns = 0, last = UIR_FUSION_NONE;
@@ -233,7 +233,7 @@ static bool is_turned(const uir_inspection *l, uir_axis_list result) {
 
 /* Then as many elements of the result lie side by side as a vector has. (In a conversion alone all do.) */
 uir_status uir_fusion_check_converts_vectors(uir_inspection *l, bool *out_fits) {
-    int64_t lanes = l->c->options->device ? uir_machine_lanes(l->c->options->device) : 0;
+    int64_t lanes = l->c->options->machine ? uir_machine_lanes(l->c->options->machine) : 0;
     *out_fits = true;
     for (uint32_t i = 0; i < uir_inspection_count(l) && !l->contractions; i++) {
         uir_axis_list result = axes_of(l, i);

@@ -14,7 +14,7 @@
 enum { UIR_CONTRACTION_MAX_PRODUCTS = 8 }; /* in one kernel, with their tiles on the chip at the same time */
 
 /* The name of the device's first space with the role (UIR_SPACE_*); NULL: none, or no device. */
-const char *uir_lower_space(const uir_machine *device, uint32_t role);
+const char *uir_lower_space(const uir_machine *machine, uint32_t role);
 
 /* ---- making loop ASTs (make.c) ---- */
 /* A nest being made: first iteration variables, then statements, then uir_nest_end. */
@@ -169,8 +169,8 @@ uir_status uir_lower_give_layouts(uir_lower_builder *b);
 uir_status uir_lower_contraction(uir_lower_builder *b, uint32_t node);
 
 /* The tactics of all functions other than contractions (tactics.c); as uir_lower_schedule. */
-uir_status uir_nest_schedule(const uir_loop_function *function, const uir_machine *device, uir_parameter_choice *choice,
-                             uir_diagnostics *diagnostics, uir_loop_list *out);
+uir_status uir_nest_schedule(const uir_loop_function *function, const uir_machine *machine,
+                             uir_parameter_choice *choice, uir_diagnostics *diagnostics, uir_loop_list *out);
 
 /* The number of reductions, products included, of a function that is not scheduled yet. */
 uint32_t uir_lower_count_updates(const uir_loop_function *function);

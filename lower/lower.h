@@ -46,7 +46,7 @@ uir_status uir_lower_build(uir_module *module, uir_node_id group, const char *na
  * bind. `choice` (may be NULL): the given tuning record and the chosen one; INVALID_ARGUMENT, with a message, if the
  * given one does not fit the function and the device. `steps` (may be NULL) gets the traces of variants, or the
  * messages of their tactic if they have none. */
-uir_status uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                               uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                               uir_loop_list *out);
 
@@ -61,11 +61,12 @@ typedef struct uir_schedule_text {
 /* Replays a schedule instead of the tactics: a variant from each part of the text. BAD_FILE, with the place and the
  * primitive's reason, for an unknown or refused step. The text need not have a variant for all sizes: sizes without one
  * are refused when the kernel is to run. `steps` (may be NULL) gets the traces. */
-uir_status uir_lower_replay(const uir_loop_function *function, const uir_machine *device, const uir_schedule_text *text,
-                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out);
+uir_status uir_lower_replay(const uir_loop_function *function, const uir_machine *machine,
+                            const uir_schedule_text *text, uir_text *steps, uir_diagnostics *diagnostics,
+                            uir_loop_list *out);
 
 /* Appends the verified iGraph of one scheduled function. */
-uir_status uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                             const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
 
 /* The results of lowering one group. */

@@ -450,7 +450,7 @@ static uir_status begin(layouts *l, uir_arena *scratch) {
 
 uir_status uir_lay_out_images(uir_module *module, uir_pass_context *context) {
     layouts l = {.module = module, .left_out = context->layouts_left_out};
-    if (!context->device || context->device->mma_n < 2) return UIR_STATUS_OK;
+    if (!context->machine || context->machine->mma_n < 2) return UIR_STATUS_OK;
     renaming r = {.module = module};
     UIR_TRY(find_checks(&r, context->scratch));
     uir_rewriter renames = {.rewrite = rename_sizes, .user = &r};

@@ -25,14 +25,14 @@ static uir_dtype dtype_of(const uir_module *module, uir_value_id value) {
 
 /* ---- the difference of bytes ---- */
 /* Cycles of a vector of it; a great number where no unit does it, or one that takes elements one at a time. */
-static uint64_t cost_of(const uir_machine *device, const char *iop, uir_dtype dtype, uir_dtype other) {
-    int scratch = uir_machine_find_role(device, UIR_SPACE_SCRATCH);
+static uint64_t cost_of(const uir_machine *machine, const char *iop, uir_dtype dtype, uir_dtype other) {
+    int scratch = uir_machine_find_role(machine, UIR_SPACE_SCRATCH);
     uint64_t least = 1u << 24;
-    for (uint32_t kind = 0; scratch >= 0 && kind < device->unit_kind_count; kind++) {
-        int found = uir_machine_find_legal(device, iop, dtype, other, (uint32_t)scratch, 1u << scratch, kind, 0);
+    for (uint32_t kind = 0; scratch >= 0 && kind < machine->unit_kind_count; kind++) {
+        int found = uir_machine_find_legal(machine, iop, dtype, other, (uint32_t)scratch, 1u << scratch, kind, 0);
         if (found < 0) continue;
-        const uir_legal_row *row = &device->legal[found];
-        uint64_t cycles = row->cycles_per_element ? row->cycles_per_element * (uint64_t)device->vector_bytes
+        const uir_legal_row *row = &machine->legal[found];
+        uint64_t cycles = row->cycles_per_element ? row->cycles_per_element * (uint64_t)machine->vector_bytes
                           : row->cycles           ? row->cycles
                                                   : 1;
         if (cycles < least) least = cycles;
@@ -41,14 +41,14 @@ static uint64_t cost_of(const uir_machine *device, const char *iop, uir_dtype dt
 }
 
 /* The dtype in which the machine takes 128 from a byte in the fewest cycles: each holds all that comes up. */
-static uir_dtype find_middle(const uir_machine *device) {
+static uir_dtype find_middle(const uir_machine *machine) {
     static const uir_dtype dtypes[] = {UIR_DTYPE_I32, UIR_DTYPE_I16, UIR_DTYPE_F16, UIR_DTYPE_F32};
     uir_dtype best = dtypes[0];
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-        uint64_t cost = cost_of(device, "cast", UIR_DTYPE_U8, dtypes[i]) +
-                        cost_of(device, "binary.sub", dtypes[i], UIR_DTYPE_NONE) +
-                        cost_of(device, "cast", dtypes[i], UIR_DTYPE_I8);
+        uint64_t cost = cost_of(machine, "cast", UIR_DTYPE_U8, dtypes[i]) +
+                        cost_of(machine, "binary.sub", dtypes[i], UIR_DTYPE_NONE) +
+                        cost_of(machine, "cast", dtypes[i], UIR_DTYPE_I8);
         if (cost >= least) continue;
         least = cost;
         best = dtypes[i];
@@ -80,7 +80,7 @@ static uir_value_id make_missing(uir_builder *b, uir_value_id factor, int64_t ax
 }
 
 static bool multiplies(const legaliser *l, uir_dtype a, uir_dtype b) {
-    return uir_machine_multiplies_pair(l->context->device, UIR_DTYPE_I32, a, b);
+    return uir_machine_multiplies_pair(l->context->machine, UIR_DTYPE_I32, a, b);
 }
 
 static uir_value_id legalise(void *user, uir_builder *b, const uir_node_info *node) {
@@ -109,8 +109,8 @@ static uir_value_id legalise(void *user, uir_builder *b, const uir_node_info *no
 uir_status uir_legalise(uir_module *module, uir_pass_context *context) {
     legaliser l = {.module = module, .context = context};
     uint32_t before = context->changes;
-    if (!context->device) return UIR_STATUS_OK;
-    l.middle = find_middle(context->device);
+    if (!context->machine) return UIR_STATUS_OK;
+    l.middle = find_middle(context->machine);
     UIR_TRY(uir_rewrite_nodes(module, context, &(uir_rewriter){.rewrite = legalise, .user = &l}));
     if (context->changes == before) return UIR_STATUS_OK;
     UIR_TRY(uir_cleanup_fold_constants(module, context));

@@ -53,27 +53,28 @@ uir_status uir_precision_find(const char *name, uir_diagnostics *diagnostics, ui
 /* ---- what the machine multiplies ---- */
 typedef enum halves { NEITHER, WEIGHTS, BOTH } halves;
 
-static const uir_legal_row *find_f32(const uir_machine *device) {
-    return uir_machine_find_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, UIR_DTYPE_F32);
+static const uir_legal_row *find_f32(const uir_machine *machine) {
+    return uir_machine_find_pair(machine, UIR_DTYPE_F32, UIR_DTYPE_F32, UIR_DTYPE_F32);
 }
 
-static halves multiplied_halves(const uir_machine *device, uir_dtype half) {
+static halves multiplied_halves(const uir_machine *machine, uir_dtype half) {
     if (half == UIR_DTYPE_NONE) return NEITHER;
-    if (uir_machine_multiplies_pair(device, UIR_DTYPE_F32, half, half)) return BOTH;
-    return uir_machine_multiplies_pair(device, UIR_DTYPE_F32, UIR_DTYPE_F32, half) ? WEIGHTS : NEITHER;
+    if (uir_machine_multiplies_pair(machine, UIR_DTYPE_F32, half, half)) return BOTH;
+    return uir_machine_multiplies_pair(machine, UIR_DTYPE_F32, UIR_DTYPE_F32, half) ? WEIGHTS : NEITHER;
 }
 
 /* Where the description does not say what they cost they cost the same. */
-static bool is_faster(const uir_machine *device, uir_dtype half, halves which) {
-    const uir_legal_row *wide = find_f32(device),
-                        *row = uir_machine_find_pair(device, UIR_DTYPE_F32, which == BOTH ? half : UIR_DTYPE_F32, half);
+static bool is_faster(const uir_machine *machine, uir_dtype half, halves which) {
+    const uir_legal_row *wide = find_f32(machine),
+                        *row =
+                            uir_machine_find_pair(machine, UIR_DTYPE_F32, which == BOTH ? half : UIR_DTYPE_F32, half);
     return !wide || (row->cycles && wide->cycles && row->cycles < wide->cycles);
 }
 
 /* Of which factors the row asks for this half type on the device. */
-static halves wanted_halves(const precision_row *row, uint32_t which, const uir_machine *device) {
-    halves halves = multiplied_halves(device, row->types[which]);
-    return halves != NEITHER && row->where_faster && !is_faster(device, row->types[which], halves) ? NEITHER : halves;
+static halves wanted_halves(const precision_row *row, uint32_t which, const uir_machine *machine) {
+    halves halves = multiplied_halves(machine, row->types[which]);
+    return halves != NEITHER && row->where_faster && !is_faster(machine, row->types[which], halves) ? NEITHER : halves;
 }
 
 /* ---- products ---- */
@@ -122,16 +123,16 @@ static bool has_halves(const uir_module *module, const uir_node_info *node, uir_
 }
 
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *node, uir_precision precision,
-                         const uir_machine *device) {
+                         const uir_machine *machine) {
     const precision_row *row = &rows[precision];
     if (!is_product(module, node)) return false;
     for (uint32_t i = 0; i < HALVES; i++)
-        if (multiplied_halves(device, half_types[i]) == BOTH && is_faster(device, half_types[i], BOTH) &&
+        if (multiplied_halves(machine, half_types[i]) == BOTH && is_faster(machine, half_types[i], BOTH) &&
             has_halves(module, node, half_types[i], BOTH))
             return true;
     for (uint32_t i = 0; i < 2; i++) {
-        halves halves = wanted_halves(row, i, device);
-        if (halves == WEIGHTS && find_f32(device)) continue;
+        halves halves = wanted_halves(row, i, machine);
+        if (halves == WEIGHTS && find_f32(machine)) continue;
         if (has_halves(module, node, row->types[i], halves)) return true;
     }
     return false;
@@ -241,7 +242,7 @@ static bool is_exact(const uir_module *module, uir_value_id factor, uir_dtype ha
 static uir_status keep_halves(chooser *c, uir_builder *b, const uir_node_info *node) {
     for (uint32_t which = 0; which < HALVES; which++) {
         uir_dtype half = half_types[which];
-        if (multiplied_halves(c->context->device, half) != BOTH) continue;
+        if (multiplied_halves(c->context->machine, half) != BOTH) continue;
         for (uint32_t k = 0; k < 2; k++)
             if (is_half(c->module, node->inputs[k], half) && is_exact(c->module, node->inputs[!k], half))
                 return round_factors(c, b, node, which, BOTH);
@@ -250,12 +251,12 @@ static uir_status keep_halves(chooser *c, uir_builder *b, const uir_node_info *n
 }
 
 static uir_status choose(chooser *c, uir_builder *b, const uir_node_info *node) {
-    const uir_machine *device = c->context->device;
+    const uir_machine *machine = c->context->machine;
     bool out_of_range = false;
     c->counts.products++;
     if (!has_matrices(c->module, node)) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < 2; i++) {
-        halves halves = wanted_halves(c->row, i, device);
+        halves halves = wanted_halves(c->row, i, machine);
         if (halves == NEITHER || (halves == WEIGHTS && !constant_of(c->module, node->inputs[1]))) continue;
         if (!are_in_range(c->module, node, c->row->types[i])) {
             out_of_range = true;
@@ -280,19 +281,19 @@ static uir_value_id choose_node(void *user, uir_builder *builder, const uir_node
 }
 
 static uir_status check_device(const uir_pass_context *context, const precision_row *row) {
-    const uir_machine *device = context->device;
-    if (row->where_faster || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(device, row->types[0]) != NEITHER)
+    const uir_machine *machine = context->machine;
+    if (row->where_faster || row->types[0] == UIR_DTYPE_NONE || multiplied_halves(machine, row->types[0]) != NEITHER)
         return UIR_STATUS_OK;
     return uir_error_hint(context->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                           "use precision f32, or auto: f16 or bf16 if the device multiplies it faster than f32",
                           "precision %s: the description of device %s %s has no multiplication of %s", row->name,
-                          device->name, device->chip, row->name);
+                          machine->name, machine->chip, row->name);
 }
 
 uir_status uir_choose_precision(uir_module *module, uir_pass_context *context) {
     chooser c = {.module = module, .context = context, .row = &rows[context->precision]};
     size_t count = (size_t)module->values.count + 1;
-    if (!context->device) return UIR_STATUS_OK;
+    if (!context->machine) return UIR_STATUS_OK;
     UIR_TRY(check_device(context, c.row));
     for (uint32_t i = 0; i < HALVES; i++) {
         UIR_TRY_ALLOCATE(c.constants[i], uir_arena_allocate_array(context->scratch, count, sizeof **c.constants));

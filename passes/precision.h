@@ -1,6 +1,6 @@
 /* Chooses the dtype of products' operands for a device: f32, or a half type that its `mma` supports.
  *
- * In: a module of primitives that verifies; the context's device and precision. Out: the same module, with operands of
+ * In: a module of primitives that verifies; the context's machine and precision. Out: the same module, with operands of
  * f32 products rounded to the half type (casts there and back, which mma does itself); constants have the half type.
  * Sums, results and all other values remain f32. */
 #ifndef UIR_PASSES_PRECISION_H
@@ -29,6 +29,6 @@ uir_status uir_choose_precision(uir_module *module, uir_pass_context *context);
 /* Whether no other formula may replace a product: its operands are halves, by the precision or in the model, and the
  * machine multiplies them faster than f32 or the precision requested them. */
 bool uir_precision_keeps(const uir_module *module, const uir_node_info *product, uir_precision precision,
-                         const struct uir_machine *device);
+                         const struct uir_machine *machine);
 
 #endif

@@ -31,7 +31,7 @@ enum {
 
 typedef struct winograd {
     uir_module *module;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_precision precision;
     uir_builder *b;
     const uir_node_info *node;
@@ -70,7 +70,7 @@ static const uir_tensor *filters_of(const winograd *w, const uir_node_info *node
 /* Is a tile of the result computed in fewer cycles, by a tenth? Products by whole vectors of columns; what is made of
  * the image; products that are written and read again. */
 static bool gains(const winograd *w) {
-    const uir_machine *d = w->device;
+    const uir_machine *d = w->machine;
     int64_t channels, filters, lanes = uir_machine_lanes(d);
     int64_t each = uir_machine_multiply_adds(d);
     int scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
@@ -88,7 +88,7 @@ static bool gains(const winograd *w) {
 static bool is_for(winograd *w, const uir_node_info *node) {
     uir_module *module = w->module;
     w->node = node;
-    if (node->op != UIR_OP_CONV || uir_precision_keeps(module, node, w->precision, w->device)) return false;
+    if (node->op != UIR_OP_CONV || uir_precision_keeps(module, node, w->precision, w->machine)) return false;
     const uir_value_info *image = uir_value_info_get(module, node->inputs[0]),
                          *filters = uir_value_info_get(module, node->inputs[1]),
                          *result = uir_value_info_get(module, node->outputs[0]);
@@ -224,7 +224,7 @@ static uir_dim tiles_along(const winograd *w, uir_dim extent) {
 static uir_value_id rewrite(void *user, uir_builder *b, const uir_node_info *node) {
     const uir_pass_context *context = user;
     winograd w = {
-        .module = b->module, .b = b, .device = context->device, .precision = (uir_precision)context->precision};
+        .module = b->module, .b = b, .machine = context->machine, .precision = (uir_precision)context->precision};
     if (!is_for(&w, node)) return (uir_value_id){0};
     w.lines = tiles_along(&w, w.height);
     w.columns = tiles_along(&w, w.width);
@@ -241,6 +241,6 @@ static uir_value_id rewrite(void *user, uir_builder *b, const uir_node_info *nod
 
 uir_status uir_choose_winograd(uir_module *module, uir_pass_context *context) {
     uir_rewriter rewriter = {.rewrite = rewrite, .user = context};
-    if (!context->device || context->device->mma_n < 2) return UIR_STATUS_OK;
+    if (!context->machine || context->machine->mma_n < 2) return UIR_STATUS_OK;
     return uir_rewrite_nodes(module, context, &rewriter);
 }

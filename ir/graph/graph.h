@@ -164,8 +164,8 @@ typedef struct uir_node_info {
     const uir_attribute *attributes;
     uint32_t attribute_count;
     uir_graph_id graph;
-    uint32_t line; /* in the module's file, if read from a text; else 0 */
-    bool is_again; /* in a group's body: recomputed, an earlier group computes it too */
+    uint32_t line;   /* in the module's file, if read from a text; else 0 */
+    bool is_again;   /* in a group's body: recomputed, an earlier group computes it too */
     uint32_t kernel; /* a group's: number of its kernel, from 1; 0: none. Not part of the text, which names it */
 } uir_node_info;
 
@@ -369,11 +369,11 @@ uir_status uir_node_interpret(const uir_module *module, const uir_allocator *all
 /* ---- passes ---- */
 typedef struct uir_pass_context {
     uir_diagnostics *diagnostics;
-    uir_arena *scratch;               /* reset after each pass */
-    uint32_t changes;                 /* the pass adds the number of its changes */
-    const struct uir_machine *device; /* the target of kernels; NULL: unknown */
-    uint32_t layouts_left_out;        /* a bit per rule of passes/layouts.h */
-    uint32_t precision;               /* of passes/precision.h, as are the counts, which may be NULL */
+    uir_arena *scratch;                /* reset after each pass */
+    uint32_t changes;                  /* the pass adds the number of its changes */
+    const struct uir_machine *machine; /* the target of kernels; NULL: unknown */
+    uint32_t layouts_left_out;         /* a bit per rule of passes/layouts.h */
+    uint32_t precision;                /* of passes/precision.h, as are the counts, which may be NULL */
     struct uir_precision_counts *precision_counts;
 } uir_pass_context;
 typedef struct uir_pass {
@@ -391,7 +391,7 @@ typedef struct uir_pass_options {
     void *user;
     uir_progress progress; /* of all passes */
     const char *stage;     /* their name in `progress` */
-    const struct uir_machine *device;
+    const struct uir_machine *machine;
     uint32_t layouts_left_out;
     uint32_t precision; /* as in the context */
     struct uir_precision_counts *precision_counts;

@@ -56,7 +56,7 @@ uir_status uir_passes_run(uir_module *module, const uir_pass *passes, size_t cou
     uir_arena_init(&scratch, module->allocator);
     uir_pass_context context = {.diagnostics = module->diagnostics,
                                 .scratch = &scratch,
-                                .device = options ? options->device : NULL,
+                                .machine = options ? options->machine : NULL,
                                 .layouts_left_out = options ? options->layouts_left_out : 0,
                                 .precision = options ? options->precision : 0,
                                 .precision_counts = options ? options->precision_counts : NULL};

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_machine *device,
+uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_machine *machine,
                              uir_igraph **out_igraph) {
     *out_igraph = NULL;
     uir_igraph *igraph;
     UIR_TRY_ALLOCATE(igraph, uir_allocate_zeroed(allocator, sizeof *igraph));
     igraph->allocator = *allocator;
     uir_arena_init(&igraph->arena, allocator);
-    igraph->device = device;
+    igraph->machine = machine;
     uir_status status = uir_dims_create(allocator, &igraph->dims);
     if (status == UIR_STATUS_OK) {
         igraph->name = uir_arena_copy_string(&igraph->arena, name, strlen(name));
@@ -117,30 +117,30 @@ uint32_t uir_igraph_count_symbols(const uir_igraph *igraph, uir_isymbol_kind kin
     return count;
 }
 
-bool uir_igraph_device_value(const uir_machine *device, const char *name, size_t length, int64_t *out_value) {
-    int space = uir_machine_find_space(device, name, length);
-    if (space >= 0 && device->spaces[space].capacity > 0 && device->spaces[space].capacity <= INT64_MAX) {
-        *out_value = (int64_t)device->spaces[space].capacity;
+bool uir_igraph_device_value(const uir_machine *machine, const char *name, size_t length, int64_t *out_value) {
+    int space = uir_machine_find_space(machine, name, length);
+    if (space >= 0 && machine->spaces[space].capacity > 0 && machine->spaces[space].capacity <= INT64_MAX) {
+        *out_value = (int64_t)machine->spaces[space].capacity;
         return true;
     }
-    if (length == 5 && memcmp(name, "cores", 5) == 0 && device->group_count > 0) {
-        *out_value = device->group_count;
+    if (length == 5 && memcmp(name, "cores", 5) == 0 && machine->group_count > 0) {
+        *out_value = machine->group_count;
         return true;
     }
     return false;
 }
 
 int uir_igraph_find_legal(const uir_igraph *igraph, const uir_iinstruction *instruction, uint32_t unit_kind, int from) {
-    const uir_machine *device = igraph->device;
+    const uir_machine *machine = igraph->machine;
     const uir_iop_row *iop = uir_iop_get_row(instruction->code);
     bool mixed = iop->family == UIR_IOP_FAMILY_CAST || iop->family == UIR_IOP_FAMILY_MMA;
     uint32_t operands = 0, result = igraph->pointers.data[instruction->slices[0].pointer].space;
     for (uint32_t k = 1; k < instruction->slice_count; k++)
         operands |= 1u << igraph->pointers.data[instruction->slices[k].pointer].space;
-    int row = uir_machine_find_legal(device, iop->name, instruction->dtype,
+    int row = uir_machine_find_legal(machine, iop->name, instruction->dtype,
                                      mixed ? instruction->dtype_b : UIR_DTYPE_NONE, result, operands, unit_kind, from);
     if (row < 0 || iop->family != UIR_IOP_FAMILY_MMA) return row;
-    return uir_legal_row_get_right(&device->legal[row]) >> instruction->dtype_c & 1 ? row : -1;
+    return uir_legal_row_get_right(&machine->legal[row]) >> instruction->dtype_c & 1 ? row : -1;
 }
 
 uir_status uir_igraph_finish_pointer(uir_igraph *igraph, uir_ipointer *pointer) {
@@ -227,5 +227,5 @@ void uir_igraph_whole_slice(const uir_igraph *igraph, uint32_t pointer, uir_isli
 }
 
 int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction) {
-    return instruction->legal_row != UINT32_MAX ? igraph->device->legal[instruction->legal_row].pipe : -1;
+    return instruction->legal_row != UINT32_MAX ? igraph->machine->legal[instruction->legal_row].pipe : -1;
 }

@@ -142,8 +142,8 @@ typedef struct uir_igraph {
     uir_allocator allocator; /* of everything below */
     uir_dims *dims;          /* owned */
     const char *name;
-    const uir_machine *device; /* borrowed */
-    bool synchronised;         /* `igraph @k on d synchronised`: the verifier requires syncs */
+    const uir_machine *machine; /* borrowed */
+    bool synchronised;          /* `igraph @k on d synchronised`: the verifier requires syncs */
     uir_vector(uir_isymbol) symbols;
     uir_vector(uir_condition) requires_;
     uir_vector(uir_ipointer) pointers;
@@ -155,7 +155,7 @@ typedef struct uir_igraph {
 } uir_igraph;
 
 /* ---- creation, text ---- */
-uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_machine *device,
+uir_status uir_igraph_create(const uir_allocator *allocator, const char *name, const uir_machine *machine,
                              uir_igraph **out_igraph);
 void uir_igraph_destroy(uir_igraph *igraph); /* NULL is fine */
 /* Parses exactly one kernel. BAD_FILE with messages of line, column and caret. */
@@ -190,7 +190,7 @@ uir_status uir_igraph_add_symbol(uir_igraph *igraph, const char *name, size_t le
 /* The dim that is the symbol. */
 uir_dim uir_igraph_symbol_dim(const uir_igraph *igraph, uint32_t symbol);
 /* Value of a name that the device defines: a space's capacity in bytes, `cores`; false if unknown. */
-bool uir_igraph_device_value(const uir_machine *device, const char *name, size_t length, int64_t *out_value);
+bool uir_igraph_device_value(const uir_machine *machine, const char *name, size_t length, int64_t *out_value);
 /* The pipe of an instruction of a verified kernel, by its legal row; -1: in order with all pipes. */
 int32_t uir_igraph_get_pipe(const uir_igraph *igraph, const uir_iinstruction *instruction);
 /* The first row of the device's table from `from` on by which a unit of the kind may execute the instruction on its

@@ -269,7 +269,7 @@ uir_status uir_igraph_clone(const uir_igraph *igraph, const uir_allocator *alloc
     uir_arena scratch;
     cloner c = {.from = igraph, .scratch = &scratch};
     *out_igraph = NULL;
-    UIR_TRY(uir_igraph_create(allocator, igraph->name, igraph->device, &c.to));
+    UIR_TRY(uir_igraph_create(allocator, igraph->name, igraph->machine, &c.to));
     uir_arena_init(&scratch, allocator);
     c.dims = uir_arena_allocate_array(&scratch, (size_t)igraph->symbols.count + 1, sizeof *c.dims);
     c.symbols = uir_arena_allocate_array(&scratch, (size_t)igraph->symbols.count + 1, sizeof *c.symbols);

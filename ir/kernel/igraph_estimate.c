@@ -108,7 +108,7 @@ static uir_status count_operands(walk *w, const uir_iinstruction *in, const uir_
 
 /* Bytes that a move takes out of the device's memory or puts there: of each row whole multiples of its alignment. */
 static uir_status count_granules(walk *w, const uir_iinstruction *in, uint32_t from, uint32_t to, uint64_t *bytes) {
-    const uir_space *spaces = w->igraph->device->spaces,
+    const uir_space *spaces = w->igraph->machine->spaces,
                     *end = &spaces[spaces[from].roles & UIR_SPACE_MEMORY ? from : to];
     const uir_islice *rows = &in->slices[0];
     int64_t length = 0;
@@ -125,7 +125,7 @@ static int64_t count_blocks(int64_t extent, uint32_t block) {
 
 /* Of mma: its blocks of rows by columns by depth. */
 static uir_status count_mma_blocks(walk *w, const uir_iinstruction *in, double *out_blocks) {
-    const uir_machine *d = w->igraph->device;
+    const uir_machine *d = w->igraph->machine;
     const uir_islice *a = &in->slices[1], *b = &in->slices[2];
     int64_t m = 1, n = 1, k = 1;
     if (a->rank > 1) UIR_TRY(evaluate(w, a->counts[a->rank - 2], &m));
@@ -153,7 +153,7 @@ static uir_status count_operations(walk *w, const uir_iinstruction *in, const ui
 }
 
 static uir_status execute(walk *w, const uir_iinstruction *in) {
-    const uir_machine *d = w->igraph->device;
+    const uir_machine *d = w->igraph->machine;
     const uir_iop_row *op = uir_iop_get_row(in->code);
     static const uir_legal_row unknown = {.pipe = -1};
     const uir_legal_row *row = in->legal_row < d->legal_count ? &d->legal[in->legal_row] : &unknown;
@@ -276,7 +276,7 @@ static uir_status walk_index(walk *w, const uir_ibody *body, double *out_cycles)
 static uir_status walk_body(walk *w, const uir_iphase *phase, const uir_ibody *body, const int64_t *extents,
                             uir_arena *arena, double *out_cycles) {
     int64_t copies = body->unit_symbol == NONE ? 1 : body->unit_count, total = copies;
-    int64_t units = uir_machine_count_units(w->igraph->device, body->unit_kind);
+    int64_t units = uir_machine_count_units(w->igraph->machine, body->unit_kind);
     for (uint32_t a = 0; a < phase->parallel_count; a++)
         if (__builtin_mul_overflow(total, extents[a], &total))
             return uir_error(w->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "kernel @%s: too many parallel indices",
@@ -343,11 +343,11 @@ uir_status uir_igraph_estimate(const uir_igraph *igraph, const int64_t *dim_valu
     return status;
 }
 
-uir_estimate_floor uir_estimate_get_floor(const uir_machine *device, const uir_estimate *estimate) {
-    int memory = uir_machine_find_role(device, UIR_SPACE_MEMORY);
+uir_estimate_floor uir_estimate_get_floor(const uir_machine *machine, const uir_estimate *estimate) {
+    int memory = uir_machine_find_role(machine, UIR_SPACE_MEMORY);
     uir_estimate_floor floor = {0};
-    if (memory >= 0 && device->peak_bytes_per_second > 0)
-        floor.moving = (double)(estimate->read[memory] + estimate->written[memory]) / device->peak_bytes_per_second;
-    if (device->peak_flops > 0) floor.computing = estimate->operations / device->peak_flops;
+    if (memory >= 0 && machine->peak_bytes_per_second > 0)
+        floor.moving = (double)(estimate->read[memory] + estimate->written[memory]) / machine->peak_bytes_per_second;
+    if (machine->peak_flops > 0) floor.computing = estimate->operations / machine->peak_flops;
     return floor;
 }

@@ -29,7 +29,7 @@ typedef struct uir_estimate {
 typedef struct uir_estimate_floor {
     double moving, computing;
 } uir_estimate_floor;
-uir_estimate_floor uir_estimate_get_floor(const uir_machine *device, const uir_estimate *estimate);
+uir_estimate_floor uir_estimate_get_floor(const uir_machine *machine, const uir_estimate *estimate);
 
 /* CANCELLED once the flag is set; INVALID_ARGUMENT for sizes that the kernel excludes. */
 uir_status uir_igraph_estimate(const uir_igraph *igraph, const int64_t *dim_values, const int64_t *tile_values,

@@ -43,10 +43,10 @@ static uir_status parse_kernel(const uir_allocator *allocator, const uir_machine
     UIR_TRY_ALLOCATE(name, uir_arena_copy_string(scratch, tokens->current.text, tokens->current.length));
     uir_tokenizer_advance(tokens);
     UIR_TRY(uir_tokenizer_expect(tokens, "on"));
-    const uir_machine *device;
-    UIR_TRY(parse_device(devices, tokens, &device));
+    const uir_machine *machine;
+    UIR_TRY(parse_device(devices, tokens, &machine));
     uir_igraph *igraph;
-    UIR_TRY(uir_igraph_create(allocator, name, device, &igraph));
+    UIR_TRY(uir_igraph_create(allocator, name, machine, &igraph));
     igraph->synchronised = uir_tokenizer_accept(tokens, "synchronised");
     if (tokens->file) igraph->file = uir_arena_copy_string(&igraph->arena, tokens->file, strlen(tokens->file));
     uir_iparser parser = {.igraph = igraph, .tokens = tokens, .diagnostics = tokens->diagnostics, .scratch = scratch};

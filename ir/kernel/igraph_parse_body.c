@@ -227,12 +227,12 @@ static uir_status parse_pointers(uir_iparser *p) {
 
     const uir_token *token = &p->tokens->current;
     if (token->kind != UIR_TOKEN_NAME)
-        return uir_tokenizer_error(p->tokens, "expected a memory space of %s", g->device->name);
-    int space = uir_machine_find_space(g->device, token->text, token->length);
+        return uir_tokenizer_error(p->tokens, "expected a memory space of %s", g->machine->name);
+    int space = uir_machine_find_space(g->machine, token->text, token->length);
     if (space < 0) {
         char what[96];
-        snprintf(what, sizeof what, "memory space of %s", g->device->name);
-        return uir_iparse_no_name(p, token, what, space_name, g->device, g->device->space_count);
+        snprintf(what, sizeof what, "memory space of %s", g->machine->name);
+        return uir_iparse_no_name(p, token, what, space_name, g->machine, g->machine->space_count);
     }
     pointer.space = (uint32_t)space;
     uir_tokenizer_advance(p->tokens);
@@ -447,19 +447,19 @@ static const char *unit_kind_name(const void *user, uint32_t index) {
 }
 
 static uir_status parse_body(uir_iparser *p, uir_iphase *phase) {
-    const uir_machine *device = p->igraph->device;
+    const uir_machine *machine = p->igraph->machine;
     if (phase->body_count == UIR_MACHINE_MAX_UNIT_KINDS)
         return uir_tokenizer_error(p->tokens, "too many bodies in a phase");
     uir_ibody *body = &phase->bodies[phase->body_count++];
     *body = (uir_ibody){.unit_symbol = UINT32_MAX, .unit_count = 1, .first_item = UINT32_MAX};
     const uir_token *token = &p->tokens->current;
     if (token->kind != UIR_TOKEN_NAME)
-        return uir_tokenizer_error(p->tokens, "expected a kind of unit of %s", device->name);
-    int kind = uir_machine_find_unit_kind(device, token->text, token->length);
+        return uir_tokenizer_error(p->tokens, "expected a kind of unit of %s", machine->name);
+    int kind = uir_machine_find_unit_kind(machine, token->text, token->length);
     if (kind < 0) {
         char what[96];
-        snprintf(what, sizeof what, "kind of unit of %s", device->name);
-        return uir_iparse_no_name(p, token, what, unit_kind_name, device, device->unit_kind_count);
+        snprintf(what, sizeof what, "kind of unit of %s", machine->name);
+        return uir_iparse_no_name(p, token, what, unit_kind_name, machine, machine->unit_kind_count);
     }
     body->unit_kind = (uint32_t)kind;
     uir_tokenizer_advance(p->tokens);

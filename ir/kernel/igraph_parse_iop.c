@@ -250,20 +250,20 @@ static void append_names(uir_text *text, const char *what, const char *const *na
 }
 
 static uir_status no_sync(uir_iparser *p, const mnemonic *m) {
-    const uir_machine *device = p->igraph->device;
+    const uir_machine *machine = p->igraph->machine;
     uir_text text;
     uir_text_init(&text, &p->scratch->allocator);
-    append_names(&text, "; pipes: ", device->pipes, device->pipe_count);
-    append_names(&text, "; kinds: ", device->unit_kinds, device->unit_kind_count);
+    append_names(&text, "; pipes: ", machine->pipes, machine->pipe_count);
+    append_names(&text, "; kinds: ", machine->unit_kinds, machine->unit_kind_count);
     uir_status status = uir_tokenizer_error_at(
         p->tokens, &m->segments[0], "expected sync.group, or sync.A.B of two pipes or two kinds of unit of %s%s",
-        device->name, text.data ? text.data : "");
+        machine->name, text.data ? text.data : "");
     uir_text_deinit(&text);
     return status;
 }
 
 static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction *out) {
-    const uir_machine *device = p->igraph->device;
+    const uir_machine *machine = p->igraph->machine;
     const uir_token *a = &m->segments[1], *b = &m->segments[2];
     out->sync_pointer = UINT32_MAX;
     if (m->count == 2 && uir_iparse_token_is(a, "group", 5)) {
@@ -274,12 +274,12 @@ static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction
         int from = -1, to = -1;
         if (m->count == 3) {
             out->sync_kind = UIR_SYNC_PIPES;
-            from = uir_machine_find_pipe(device, a->text, a->length);
-            to = uir_machine_find_pipe(device, b->text, b->length);
+            from = uir_machine_find_pipe(machine, a->text, a->length);
+            to = uir_machine_find_pipe(machine, b->text, b->length);
             if (from < 0 || to < 0) {
                 out->sync_kind = UIR_SYNC_KINDS;
-                from = uir_machine_find_unit_kind(device, a->text, a->length);
-                to = uir_machine_find_unit_kind(device, b->text, b->length);
+                from = uir_machine_find_unit_kind(machine, a->text, a->length);
+                to = uir_machine_find_unit_kind(machine, b->text, b->length);
             }
         }
         if (from < 0 || to < 0) return no_sync(p, m);
@@ -305,7 +305,7 @@ static uir_status read_suffix(uir_iparser *p, mnemonic *m, uint32_t used, uir_ii
     for (uint32_t i = used; i < m->count; i++) {
         const uir_token *s = &m->segments[i];
         uir_dtype dtype;
-        int space = uir_machine_find_space(p->igraph->device, s->text, s->length);
+        int space = uir_machine_find_space(p->igraph->machine, s->text, s->length);
         if (has_axis && !out->axis && (uir_iparse_token_is(s, "row", 3) || uir_iparse_token_is(s, "col", 3))) {
             out->axis = s->text[0] == 'r' ? UIR_IAXIS_ROW : UIR_IAXIS_COL;
         } else if (has_scope && (uir_iparse_token_is(s, "unit", 4) || uir_iparse_token_is(s, "group", 5))) {
@@ -411,8 +411,8 @@ static uir_status check_spaces(uir_iparser *p, const mnemonic *m, const uir_iins
         return UIR_STATUS_OK;
     return uir_tokenizer_error_at(p->tokens, &m->segments[0],
                                   "this move's operand is in %s and its result in %s; name these spaces",
-                                  p->igraph->device->spaces[pointers[out->slices[1].pointer].space].name,
-                                  p->igraph->device->spaces[pointers[out->slices[0].pointer].space].name);
+                                  p->igraph->machine->spaces[pointers[out->slices[1].pointer].space].name,
+                                  p->igraph->machine->spaces[pointers[out->slices[0].pointer].space].name);
 }
 
 uir_status uir_iparse_instruction(uir_iparser *p, uir_iinstruction *out) {

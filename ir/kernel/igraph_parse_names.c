@@ -84,7 +84,7 @@ static uir_dim resolve(void *user, const char *name, size_t length) {
     uir_iparser *p = user;
     uint32_t symbol = uir_iparse_find(p, name, length);
     int64_t value;
-    if (symbol == UINT32_MAX && uir_igraph_device_value(p->igraph->device, name, length, &value)) {
+    if (symbol == UINT32_MAX && uir_igraph_device_value(p->igraph->machine, name, length, &value)) {
         symbol = find_device_symbol(p, name, length);
         uir_dim definition = uir_dim_const(p->igraph->dims, value);
         if (symbol == UINT32_MAX && (uir_igraph_add_symbol(p->igraph, name, length, UIR_ISYMBOL_DEVICE, NULL,

@@ -250,7 +250,7 @@ static int64_t round_up(int64_t bytes, int64_t alignment) {
  * follow. */
 static bool fits(const places *p, uint32_t a, uint32_t b) {
     const uir_ipointer *small = &p->g->pointers.data[a], *large = &p->g->pointers.data[b];
-    int64_t alignment = p->g->device->spaces[small->space].alignment, low, most, least, high;
+    int64_t alignment = p->g->machine->spaces[small->space].alignment, low, most, least, high;
     uir_dim_bounds(p->g->dims, p->buffers[a].bytes, &low, &most);
     uir_dim_bounds(p->g->dims, p->buffers[b].bytes, &least, &high);
     if (small->instances <= large->instances) {
@@ -301,7 +301,7 @@ static void join(places *p, uint32_t index, uint32_t place) {
 
 static bool may_share(const uir_igraph *g, uint32_t index) {
     const uir_ipointer *p = &g->pointers.data[index];
-    const uir_space *space = &g->device->spaces[p->space];
+    const uir_space *space = &g->machine->spaces[p->space];
     int64_t elements;
     return p->role == UIR_IPOINTER_LOCAL && p->over == NONE && space->scope == UIR_SCOPE_UNIT &&
            !(space->roles & UIR_SPACE_REGISTERS) &&
@@ -343,7 +343,7 @@ static void share_in(places *p, uint32_t space) {
 }
 
 static uir_status share(places *p) {
-    for (uint32_t space = 0; space < p->g->device->space_count; space++) share_in(p, space);
+    for (uint32_t space = 0; space < p->g->machine->space_count; space++) share_in(p, space);
     return UIR_STATUS_OK;
 }
 
@@ -368,14 +368,14 @@ static void double_buffer(places *p, uint32_t index, uint32_t loop) {
 
 /* Bytes that an instance takes in its space, at most; -1: too many to tell. */
 static int64_t most_bytes(const places *p, uint32_t index) {
-    int64_t alignment = p->g->device->spaces[p->g->pointers.data[index].space].alignment, least, most;
+    int64_t alignment = p->g->machine->spaces[p->g->pointers.data[index].space].alignment, least, most;
     uir_dim_bounds(p->g->dims, p->buffers[index].bytes, &least, &most);
     return most < INT64_MAX / 4 ? round_up(most, alignment) : -1;
 }
 
 /* Does all fit that lies in the space, once what is not alive together shares its place? */
 static bool has_room(places *p, uint32_t space) {
-    uint64_t capacity = p->g->device->spaces[space].capacity;
+    uint64_t capacity = p->g->machine->spaces[space].capacity;
     int64_t left = capacity && capacity < INT64_MAX ? (int64_t)capacity : INT64_MAX;
     share_in(p, space);
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
@@ -417,7 +417,7 @@ static uir_status give_fitting(places *p) {
 }
 
 static uir_status give_in_scratch(places *p) {
-    int scratch = uir_machine_find_role(p->g->device, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(p->g->machine, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->g->pointers.count; i++) {
         uint32_t loop = doubling_loop(p, i);
         if (loop != NONE && p->buffers[i].moved && (int)p->g->pointers.data[i].space == scratch)
@@ -443,6 +443,6 @@ uir_status uir_igraph_share_places(uir_igraph *igraph) {
 }
 
 uir_status uir_igraph_give_instances(uir_igraph *igraph, uir_doubling doubling) {
-    if (igraph->device->pipe_count < 2 || doubling == UIR_DOUBLE_NONE) return UIR_STATUS_OK;
+    if (igraph->machine->pipe_count < 2 || doubling == UIR_DOUBLE_NONE) return UIR_STATUS_OK;
     return work(igraph, doubling == UIR_DOUBLE_SCRATCH ? give_in_scratch : give_fitting);
 }

@@ -41,7 +41,7 @@ static void put_dims(printer *p, const uir_dim *dims, uint32_t count) {
 static void put_pointer(printer *p, const uir_ipointer *pointer) {
     static const char *const roles[] = {"in", "out", "const", "work", ""};
     uir_text_append_format(p->text, "  ptr   %%%s : %s %s [", pointer->name,
-                           p->igraph->device->spaces[pointer->space].name, uir_dtype_name(pointer->dtype));
+                           p->igraph->machine->spaces[pointer->space].name, uir_dtype_name(pointer->dtype));
     put_dims(p, pointer->extents, pointer->rank);
     put(p, "]");
     uir_layout_print(&pointer->layout, pointer->rank, p->igraph->dims, p->text);
@@ -123,13 +123,14 @@ static void put_slice(printer *p, const uir_islice *slice) {
 }
 
 static void put_sync(printer *p, const uir_iinstruction *i) {
-    const uir_machine *device = p->igraph->device;
+    const uir_machine *machine = p->igraph->machine;
     switch (i->sync_kind) {
     case UIR_SYNC_PIPES:
-        uir_text_append_format(p->text, "sync.%s.%s", device->pipes[i->sync_from], device->pipes[i->sync_to]);
+        uir_text_append_format(p->text, "sync.%s.%s", machine->pipes[i->sync_from], machine->pipes[i->sync_to]);
         break;
     case UIR_SYNC_KINDS:
-        uir_text_append_format(p->text, "sync.%s.%s", device->unit_kinds[i->sync_from], device->unit_kinds[i->sync_to]);
+        uir_text_append_format(p->text, "sync.%s.%s", machine->unit_kinds[i->sync_from],
+                               machine->unit_kinds[i->sync_to]);
         break;
     default:
         put(p, i->sync_kind == UIR_SYNC_GROUP ? "sync.group" : "sync.device");
@@ -145,8 +146,8 @@ static void put_mnemonic(printer *p, const uir_iinstruction *i, const uir_iop_ro
     put(p, row->name);
     switch (row->family) {
     case UIR_IOP_FAMILY_MOVE:
-        uir_text_append_format(p->text, ".%s.%s", g->device->spaces[g->pointers.data[i->slices[1].pointer].space].name,
-                               g->device->spaces[g->pointers.data[i->slices[0].pointer].space].name);
+        uir_text_append_format(p->text, ".%s.%s", g->machine->spaces[g->pointers.data[i->slices[1].pointer].space].name,
+                               g->machine->spaces[g->pointers.data[i->slices[0].pointer].space].name);
         break;
     case UIR_IOP_FAMILY_IOTA:
     case UIR_IOP_FAMILY_BROADCAST:
@@ -338,7 +339,7 @@ static void put_phase(printer *p, const uir_iphase *phase) {
             put_items(p, body->first_item);
             continue;
         }
-        uir_text_append_format(p->text, "    on %s", p->igraph->device->unit_kinds[body->unit_kind]);
+        uir_text_append_format(p->text, "    on %s", p->igraph->machine->unit_kinds[body->unit_kind]);
         if (body->unit_symbol != UINT32_MAX)
             uir_text_append_format(p->text, " %s:%u", symbol_name(p, body->unit_symbol), body->unit_count);
         put_block(p, body->first_item);
@@ -348,10 +349,10 @@ static void put_phase(printer *p, const uir_iphase *phase) {
 
 void uir_igraph_print(const uir_igraph *igraph, uir_text *text) {
     printer p = {igraph, text, 0};
-    uir_text_append_format(text, "igraph @%s on %s", igraph->name, igraph->device->name);
-    if (!igraph->device->is_first_chip) {
+    uir_text_append_format(text, "igraph @%s on %s", igraph->name, igraph->machine->name);
+    if (!igraph->machine->is_first_chip) {
         put(&p, " ");
-        uir_text_append_quoted(text, igraph->device->chip, strlen(igraph->device->chip));
+        uir_text_append_quoted(text, igraph->machine->chip, strlen(igraph->machine->chip));
     }
     put(&p, igraph->synchronised ? " synchronised {\n" : " {\n");
     for (uint32_t i = 0; i < igraph->symbols.count; i++) put_symbol(&p, i);

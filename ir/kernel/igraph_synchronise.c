@@ -161,7 +161,7 @@ static bool merge(uir_iorder *o, const uir_iorder_sync *at) {
 /* Where a pair has too few flags, first what costs nothing, then merging; at last the iterations no longer overlap. */
 static uir_status fit_flags(synchroniser *s) {
     uir_iorder *o = &s->order;
-    uint32_t most = s->g->device->flag_count;
+    uint32_t most = s->g->machine->flag_count;
     bool changed = false;
     for (uint32_t i = 0; i < o->syncs.count && most;) {
         const uir_iorder_sync *at = &o->syncs.data[i];
@@ -275,7 +275,7 @@ static uir_status synchronise(synchroniser *s) {
 uir_status uir_igraph_synchronise(uir_igraph *igraph) {
     synchroniser s = {.g = igraph};
     uir_arena arena;
-    if (igraph->synchronised || igraph->device->pipe_count < 2) return UIR_STATUS_OK;
+    if (igraph->synchronised || igraph->machine->pipe_count < 2) return UIR_STATUS_OK;
     uir_arena_init(&arena, &igraph->allocator);
     s.arena = &arena;
     uir_status status = synchronise(&s);

@@ -6,32 +6,32 @@ static bool name_is(const char *name, const char *text, size_t length) {
     return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-int uir_machine_find_space(const uir_machine *device, const char *name, size_t length) {
-    for (uint32_t i = 0; i < device->space_count; i++)
-        if (name_is(device->spaces[i].name, name, length)) return (int)i;
+int uir_machine_find_space(const uir_machine *machine, const char *name, size_t length) {
+    for (uint32_t i = 0; i < machine->space_count; i++)
+        if (name_is(machine->spaces[i].name, name, length)) return (int)i;
     return -1;
 }
 
-int uir_machine_find_unit_kind(const uir_machine *device, const char *name, size_t length) {
-    for (uint32_t i = 0; i < device->unit_kind_count; i++)
-        if (name_is(device->unit_kinds[i], name, length)) return (int)i;
+int uir_machine_find_unit_kind(const uir_machine *machine, const char *name, size_t length) {
+    for (uint32_t i = 0; i < machine->unit_kind_count; i++)
+        if (name_is(machine->unit_kinds[i], name, length)) return (int)i;
     return -1;
 }
 
-int uir_machine_find_pipe(const uir_machine *device, const char *name, size_t length) {
-    for (uint32_t i = 0; i < device->pipe_count; i++)
-        if (name_is(device->pipes[i], name, length)) return (int)i;
+int uir_machine_find_pipe(const uir_machine *machine, const char *name, size_t length) {
+    for (uint32_t i = 0; i < machine->pipe_count; i++)
+        if (name_is(machine->pipes[i], name, length)) return (int)i;
     return -1;
 }
 
-int uir_machine_find_role(const uir_machine *device, uint32_t role) {
-    for (uint32_t i = 0; i < device->space_count; i++)
-        if (device->spaces[i].roles & role) return (int)i;
+int uir_machine_find_role(const uir_machine *machine, uint32_t role) {
+    for (uint32_t i = 0; i < machine->space_count; i++)
+        if (machine->spaces[i].roles & role) return (int)i;
     return -1;
 }
 
-uint64_t uir_machine_working_set(const uir_machine *device, int space) {
-    return device->spaces[space].working_set ? device->spaces[space].working_set : device->spaces[space].capacity;
+uint64_t uir_machine_working_set(const uir_machine *machine, int space) {
+    return machine->spaces[space].working_set ? machine->spaces[space].working_set : machine->spaces[space].capacity;
 }
 
 bool uir_legal_name_matches(const char *pattern, const char *iop) {
@@ -40,10 +40,10 @@ bool uir_legal_name_matches(const char *pattern, const char *iop) {
     return strncmp(pattern, iop, (size_t)(star - pattern)) == 0;
 }
 
-int uir_machine_find_legal(const uir_machine *device, const char *iop, uir_dtype dtype, uir_dtype other,
+int uir_machine_find_legal(const uir_machine *machine, const char *iop, uir_dtype dtype, uir_dtype other,
                            uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from) {
-    for (uint32_t i = (uint32_t)from; i < device->legal_count; i++) {
-        const uir_legal_row *row = &device->legal[i];
+    for (uint32_t i = (uint32_t)from; i < machine->legal_count; i++) {
+        const uir_legal_row *row = &machine->legal[i];
         uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
         if (uir_legal_name_matches(row->iop, iop) && (row->dtypes >> dtype & 1) &&
             (other == UIR_DTYPE_NONE || (others >> other & 1)) && (row->spaces_result >> space_result & 1) &&
@@ -53,9 +53,10 @@ int uir_machine_find_legal(const uir_machine *device, const char *iop, uir_dtype
     return -1;
 }
 
-bool uir_machine_wants_rows(const uir_machine *device, int space) {
-    for (uint32_t i = 0; i < device->legal_count; i++)
-        if ((device->legal[i].constraints & UIR_LEGAL_LAST_CONTIGUOUS) && (device->legal[i].spaces_result >> space & 1))
+bool uir_machine_wants_rows(const uir_machine *machine, int space) {
+    for (uint32_t i = 0; i < machine->legal_count; i++)
+        if ((machine->legal[i].constraints & UIR_LEGAL_LAST_CONTIGUOUS) &&
+            (machine->legal[i].spaces_result >> space & 1))
             return true;
     return false;
 }
@@ -66,9 +67,9 @@ uint32_t uir_legal_row_get_right(const uir_legal_row *row) {
 
 /* The row that fits sums and the first factor decides of the second: of the rows for these sums, one whose second
  * factor may be that. */
-static bool multiplies_right(const uir_machine *device, uir_dtype sums, uir_dtype factor) {
-    for (uint32_t i = 0; i < device->legal_count; i++) {
-        const uir_legal_row *row = &device->legal[i];
+static bool multiplies_right(const uir_machine *machine, uir_dtype sums, uir_dtype factor) {
+    for (uint32_t i = 0; i < machine->legal_count; i++) {
+        const uir_legal_row *row = &machine->legal[i];
         if (uir_legal_name_matches(row->iop, "mma") && (row->dtypes >> sums & 1) &&
             (uir_legal_row_get_right(row) >> factor & 1))
             return true;
@@ -117,18 +118,18 @@ void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_di
     }
 }
 
-int uir_machine_find_scratch(const uir_machine *device) {
-    int scratch = uir_machine_find_role(device, UIR_SPACE_SCRATCH);
-    return scratch < 0 || device->spaces[scratch].is_cache ? -1 : scratch;
+int uir_machine_find_scratch(const uir_machine *machine) {
+    int scratch = uir_machine_find_role(machine, UIR_SPACE_SCRATCH);
+    return scratch < 0 || machine->spaces[scratch].is_cache ? -1 : scratch;
 }
 
 /* ---- models of cost ---- */
-int64_t uir_machine_lanes(const uir_machine *device) {
-    return device->vector_bytes >= 4 ? device->vector_bytes / 4 : 1;
+int64_t uir_machine_lanes(const uir_machine *machine) {
+    return machine->vector_bytes >= 4 ? machine->vector_bytes / 4 : 1;
 }
 
-int64_t uir_machine_multiply_adds(const uir_machine *device) {
-    return device->multiply_adds_per_cycle ? device->multiply_adds_per_cycle : 1;
+int64_t uir_machine_multiply_adds(const uir_machine *machine) {
+    return machine->multiply_adds_per_cycle ? machine->multiply_adds_per_cycle : 1;
 }
 
 double uir_legal_row_cycles(const uir_legal_row *row, double steps) {
@@ -136,13 +137,13 @@ double uir_legal_row_cycles(const uir_legal_row *row, double steps) {
     return steps * (row->cycles ? row->cycles : 1) + begun * row->latency;
 }
 
-double uir_machine_move_cycles(const uir_machine *device, const uir_legal_row *row, int from, int to, double elements,
+double uir_machine_move_cycles(const uir_machine *machine, const uir_legal_row *row, int from, int to, double elements,
                                double bytes) {
     static const uir_legal_row unknown = {0};
-    uint32_t a = device->spaces[from].bytes_per_cycle, b = device->spaces[to].bytes_per_cycle;
+    uint32_t a = machine->spaces[from].bytes_per_cycle, b = machine->spaces[to].bytes_per_cycle;
     if (!row) row = &unknown;
     if (row->cycles_per_element) return elements * row->cycles_per_element + row->latency;
-    double vector = device->vector_bytes ? device->vector_bytes : 1;
+    double vector = machine->vector_bytes ? machine->vector_bytes : 1;
     double rate = row->bytes_per_cycle ? row->bytes_per_cycle
                   : row->cycles        ? vector / row->cycles
                   : a && b && b < a    ? b
@@ -152,52 +153,53 @@ double uir_machine_move_cycles(const uir_machine *device, const uir_legal_row *r
     return bytes / rate + row->latency;
 }
 
-int64_t uir_machine_count_units(const uir_machine *device, uint32_t kind) {
-    int64_t of_group = device->unit_counts[kind] ? device->unit_counts[kind] : device->units_per_group;
-    return of_group * device->group_count;
+int64_t uir_machine_count_units(const uir_machine *machine, uint32_t kind) {
+    int64_t of_group = machine->unit_counts[kind] ? machine->unit_counts[kind] : machine->units_per_group;
+    return of_group * machine->group_count;
 }
 
 /* ---- what some kind of unit does ---- */
-static const uir_legal_row *find_row(const uir_machine *device, const char *iop, uir_dtype dtype, uir_dtype other,
+static const uir_legal_row *find_row(const uir_machine *machine, const char *iop, uir_dtype dtype, uir_dtype other,
                                      int to, uint32_t from) {
-    for (uint32_t kind = 0; kind < device->unit_kind_count; kind++) {
-        int row = uir_machine_find_legal(device, iop, dtype, other, (uint32_t)to, from, kind, 0);
-        if (row >= 0) return &device->legal[row];
+    for (uint32_t kind = 0; kind < machine->unit_kind_count; kind++) {
+        int row = uir_machine_find_legal(machine, iop, dtype, other, (uint32_t)to, from, kind, 0);
+        if (row >= 0) return &machine->legal[row];
     }
     return NULL;
 }
 
-const uir_legal_row *uir_machine_find_move(const uir_machine *device, uir_dtype dtype, int from, int to) {
-    return find_row(device, "move", dtype, UIR_DTYPE_NONE, to, 1u << from);
+const uir_legal_row *uir_machine_find_move(const uir_machine *machine, uir_dtype dtype, int from, int to) {
+    return find_row(machine, "move", dtype, UIR_DTYPE_NONE, to, 1u << from);
 }
 
-const uir_legal_row *uir_machine_find_within(const uir_machine *device, const char *iop, uir_dtype dtype, int space) {
-    return find_row(device, iop, dtype, UIR_DTYPE_NONE, space, 1u << space);
+const uir_legal_row *uir_machine_find_within(const uir_machine *machine, const char *iop, uir_dtype dtype, int space) {
+    return find_row(machine, iop, dtype, UIR_DTYPE_NONE, space, 1u << space);
 }
 
-const uir_legal_row *uir_machine_find_mma(const uir_machine *device, uir_dtype sums, uir_dtype factor) {
-    int result = uir_machine_find_role(device, UIR_SPACE_ACCUMULATORS),
-        left = uir_machine_find_role(device, UIR_SPACE_LEFT), right = uir_machine_find_role(device, UIR_SPACE_RIGHT);
+const uir_legal_row *uir_machine_find_mma(const uir_machine *machine, uir_dtype sums, uir_dtype factor) {
+    int result = uir_machine_find_role(machine, UIR_SPACE_ACCUMULATORS),
+        left = uir_machine_find_role(machine, UIR_SPACE_LEFT), right = uir_machine_find_role(machine, UIR_SPACE_RIGHT);
     if (result < 0 || left < 0 || right < 0) return NULL;
-    return find_row(device, "mma", sums, factor, result, 1u << left | 1u << right);
+    return find_row(machine, "mma", sums, factor, result, 1u << left | 1u << right);
 }
 
-bool uir_machine_multiplies(const uir_machine *device, uir_dtype sums, uir_dtype factor, bool is_right) {
-    bool has_places = uir_machine_find_role(device, UIR_SPACE_ACCUMULATORS) >= 0 &&
-                      uir_machine_find_role(device, UIR_SPACE_LEFT) >= 0 &&
-                      uir_machine_find_role(device, UIR_SPACE_RIGHT) >= 0;
-    return is_right ? has_places && multiplies_right(device, sums, factor)
-                    : uir_machine_find_mma(device, sums, factor) != NULL;
+bool uir_machine_multiplies(const uir_machine *machine, uir_dtype sums, uir_dtype factor, bool is_right) {
+    bool has_places = uir_machine_find_role(machine, UIR_SPACE_ACCUMULATORS) >= 0 &&
+                      uir_machine_find_role(machine, UIR_SPACE_LEFT) >= 0 &&
+                      uir_machine_find_role(machine, UIR_SPACE_RIGHT) >= 0;
+    return is_right ? has_places && multiplies_right(machine, sums, factor)
+                    : uir_machine_find_mma(machine, sums, factor) != NULL;
 }
 
-const uir_legal_row *uir_machine_find_pair(const uir_machine *device, uir_dtype sums, uir_dtype left, uir_dtype right) {
-    const uir_legal_row *row = uir_machine_find_mma(device, sums, left);
+const uir_legal_row *uir_machine_find_pair(const uir_machine *machine, uir_dtype sums, uir_dtype left,
+                                           uir_dtype right) {
+    const uir_legal_row *row = uir_machine_find_mma(machine, sums, left);
     bool takes = row && (uir_legal_row_get_right(row) >> right & 1) &&
                  (left == right || !(row->constraints & UIR_LEGAL_EQUAL_OPERANDS));
     return takes ? row : NULL;
 }
 
-int uir_machine_find_path(const uir_machine *device, uir_dtype dtype, int from, int to,
+int uir_machine_find_path(const uir_machine *machine, uir_dtype dtype, int from, int to,
                           int out_spaces[UIR_MACHINE_MAX_SPACES]) {
     int before[UIR_MACHINE_MAX_SPACES], queue[UIR_MACHINE_MAX_SPACES], count = 0, length = 0;
     if (from < 0 || to < 0) return -1;
@@ -205,8 +207,8 @@ int uir_machine_find_path(const uir_machine *device, uir_dtype dtype, int from, 
     queue[count++] = from;
     before[from] = from;
     for (int i = 0; i < count && before[to] < 0; i++)
-        for (int next = 0; next < (int)device->space_count; next++) {
-            if (before[next] >= 0 || !uir_machine_find_move(device, dtype, queue[i], next)) continue;
+        for (int next = 0; next < (int)machine->space_count; next++) {
+            if (before[next] >= 0 || !uir_machine_find_move(machine, dtype, queue[i], next)) continue;
             before[next] = queue[i];
             queue[count++] = next;
         }

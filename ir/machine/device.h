@@ -117,33 +117,33 @@ typedef struct uir_machine {
 } uir_machine;
 
 /* Index of a space / unit kind / pipe by name; -1 if absent. */
-int uir_machine_find_space(const uir_machine *device, const char *name, size_t length);
-int uir_machine_find_unit_kind(const uir_machine *device, const char *name, size_t length);
-int uir_machine_find_pipe(const uir_machine *device, const char *name, size_t length);
+int uir_machine_find_space(const uir_machine *machine, const char *name, size_t length);
+int uir_machine_find_unit_kind(const uir_machine *machine, const char *name, size_t length);
+int uir_machine_find_pipe(const uir_machine *machine, const char *name, size_t length);
 /* The first space with the role (UIR_SPACE_*): descriptions name spaces near the units first, so the nearest; -1 if
  * none has it. */
-int uir_machine_find_role(const uir_machine *device, uint32_t role);
+int uir_machine_find_role(const uir_machine *machine, uint32_t role);
 /* The first scratch space, unless a cache backs it: instructions need their operands moved there. -1 if none. */
-int uir_machine_find_scratch(const uir_machine *device);
+int uir_machine_find_scratch(const uir_machine *machine);
 /* Bytes of a space that a kernel should keep to: its working set, else its capacity. */
-uint64_t uir_machine_working_set(const uir_machine *device, int space);
+uint64_t uir_machine_working_set(const uir_machine *machine, int space);
 /* Whether a row's name ("unary.*", "*") matches an instruction's. */
 bool uir_legal_name_matches(const char *pattern, const char *iop);
 /* The first fitting row from `from` on; -1 if none. `spaces_operand`: bit per space of an operand; `other`: the dtype
  * cast to, or of mma's A or B; NONE for other iOps. */
-int uir_machine_find_legal(const uir_machine *device, const char *iop, uir_dtype dtype, uir_dtype other,
+int uir_machine_find_legal(const uir_machine *machine, const char *iop, uir_dtype dtype, uir_dtype other,
                            uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
 /* Whether mma multiplies operands of this dtype, A or (`is_right`) B, into accumulators of dtype `sums`, each in its
  * space. */
-bool uir_machine_multiplies(const uir_machine *device, uir_dtype sums, uir_dtype factor, bool is_right);
+bool uir_machine_multiplies(const uir_machine *machine, uir_dtype sums, uir_dtype factor, bool is_right);
 /* The row that multiplies A of dtype `left` by B of dtype `right`; NULL: none. */
-const uir_legal_row *uir_machine_find_pair(const uir_machine *device, uir_dtype sums, uir_dtype left, uir_dtype right);
-static inline bool uir_machine_multiplies_pair(const uir_machine *device, uir_dtype sums, uir_dtype left,
+const uir_legal_row *uir_machine_find_pair(const uir_machine *machine, uir_dtype sums, uir_dtype left, uir_dtype right);
+static inline bool uir_machine_multiplies_pair(const uir_machine *machine, uir_dtype sums, uir_dtype left,
                                                uir_dtype right) {
-    return uir_machine_find_pair(device, sums, left, right) != NULL;
+    return uir_machine_find_pair(machine, sums, left, right) != NULL;
 }
 /* Whether instructions on this space require rows that begin at multiples of its alignment. */
-bool uir_machine_wants_rows(const uir_machine *device, int space);
+bool uir_machine_wants_rows(const uir_machine *machine, int space);
 /* Rows and columns of a block of the space's format; false: it has no format for the dtype. */
 bool uir_space_get_block(const uir_space *space, uir_dtype dtype, int64_t *out_rows, int64_t *out_columns);
 /* The layout of a matrix of these extents in the blocks of a space that has some; its last blocks may be partial. */
@@ -151,26 +151,26 @@ void uir_space_make_layout(const uir_space *space, uir_dtype dtype, const uir_di
                            uir_layout *out_layout);
 const char *uir_space_blocks_name(uir_space_blocks blocks); /* "rows_of_columns" */
 /* Units of cost models, at least 1: f32 elements of a vector, and vectors multiplied and added per cycle. */
-int64_t uir_machine_lanes(const uir_machine *device);
-int64_t uir_machine_multiply_adds(const uir_machine *device);
+int64_t uir_machine_lanes(const uir_machine *machine);
+int64_t uir_machine_multiply_adds(const uir_machine *machine);
 /* The dtypes of mma's operand B, a bit each. */
 uint32_t uir_legal_row_get_right(const uir_legal_row *row);
 /* The row by which any unit kind moves elements between two spaces, or multiplies; NULL: none. */
-const uir_legal_row *uir_machine_find_move(const uir_machine *device, uir_dtype dtype, int from, int to);
-const uir_legal_row *uir_machine_find_mma(const uir_machine *device, uir_dtype sums, uir_dtype factor);
+const uir_legal_row *uir_machine_find_move(const uir_machine *machine, uir_dtype dtype, int from, int to);
+const uir_legal_row *uir_machine_find_mma(const uir_machine *machine, uir_dtype sums, uir_dtype factor);
 /* Cycles of `steps` vectors, or blocks, by the row. */
 double uir_legal_row_cycles(const uir_legal_row *row, double steps);
 /* Cycles of a move of `elements` and `bytes`: by its row (NULL: no row), else by the slower of its spaces, else a
  * vector per cycle. */
-double uir_machine_move_cycles(const uir_machine *device, const uir_legal_row *row, int from, int to, double elements,
+double uir_machine_move_cycles(const uir_machine *machine, const uir_legal_row *row, int from, int to, double elements,
                                double bytes);
 /* The row by which any unit kind executes an instruction of one dtype within a space; NULL: none. */
-const uir_legal_row *uir_machine_find_within(const uir_machine *device, const char *iop, uir_dtype dtype, int space);
+const uir_legal_row *uir_machine_find_within(const uir_machine *machine, const char *iop, uir_dtype dtype, int space);
 /* Units of a kind of the whole device; 0: unknown. */
-int64_t uir_machine_count_units(const uir_machine *device, uint32_t kind);
+int64_t uir_machine_count_units(const uir_machine *machine, uint32_t kind);
 /* The shortest path of moves from one space to another: its length, and the space that each move ends in, the last one
  * `to`. 0 within one space; -1 if no path exists. */
-int uir_machine_find_path(const uir_machine *device, uir_dtype dtype, int from, int to,
+int uir_machine_find_path(const uir_machine *machine, uir_dtype dtype, int from, int to,
                           int out_spaces[UIR_MACHINE_MAX_SPACES]);
 
 /* The devices that a parser knows. */

@@ -69,7 +69,7 @@ typedef struct named_form {
 typedef struct device_parser {
     uir_tokenizer *tokens;
     uir_arena *arena;
-    uir_machine *device;
+    uir_machine *machine;
     uir_names source_names, dtype_names, form_names; /* those of all chips are the common parser's */
     uir_vector(named_mask) dtypes;
     uir_vector(named_form) forms;
@@ -155,12 +155,12 @@ static uir_status parse_words(device_parser *p, const char *what, const word_row
 }
 
 static uir_status parse_kinds(device_parser *p, uint32_t *out_mask) {
-    return parse_mask(p, "a kind of unit", p->device->unit_kinds, p->device->unit_kind_count,
-                      sizeof *p->device->unit_kinds, out_mask);
+    return parse_mask(p, "a kind of unit", p->machine->unit_kinds, p->machine->unit_kind_count,
+                      sizeof *p->machine->unit_kinds, out_mask);
 }
 
 static uir_status parse_spaces(device_parser *p, uint32_t *out_mask) {
-    return parse_mask(p, "a space", p->device->spaces, p->device->space_count, sizeof *p->device->spaces, out_mask);
+    return parse_mask(p, "a space", p->machine->spaces, p->machine->space_count, sizeof *p->machine->spaces, out_mask);
 }
 
 /* ---- numbers ---- */
@@ -217,7 +217,7 @@ static void set_least(const number_row *rows, uint32_t count, void *object) {
 
 /* ---- spaces ---- */
 static uir_status parse_space(device_parser *p) {
-    uir_machine *d = p->device;
+    uir_machine *d = p->machine;
     int known = uir_machine_find_space(d, p->tokens->current.text, p->tokens->current.length);
     if (known >= 0 && !p->common) return uir_tokenizer_error(p->tokens, "this space is described already");
     if (known < 0) {
@@ -340,7 +340,7 @@ static uir_status find_form(device_parser *p, const named_form **out_form) {
 
 /* Where an instruction's operands are, whose it is, what it wants, and what it costs. */
 static uir_status parse_form(device_parser *p, uir_legal_row *row) {
-    const uir_machine *d = p->device;
+    const uir_machine *d = p->machine;
     for (;;) {
         bool is_number;
         UIR_TRY(parse_number(p, legal_numbers, LENGTH(legal_numbers), row, &is_number));
@@ -395,7 +395,7 @@ static uir_status parse_legal(device_parser *p) {
         return uir_tokenizer_error_at(
             p->tokens, &at,
             "a legal instruction needs the spaces of its result (into SPACES) and its kinds of unit (on KINDS)");
-    if (row.pipe < 0 && p->device->pipe_count)
+    if (row.pipe < 0 && p->machine->pipe_count)
         return uir_tokenizer_error_at(
             p->tokens, &at,
             "a device with pipes needs `by PIPE` on each legal instruction: without it nothing waits for its result");
@@ -463,7 +463,7 @@ static uir_status parse_names(device_parser *p, const char *what, const char **n
 
 static uir_status parse_item(device_parser *p) {
     bool found;
-    UIR_TRY(parse_number(p, device_numbers, LENGTH(device_numbers), p->device, &found));
+    UIR_TRY(parse_number(p, device_numbers, LENGTH(device_numbers), p->machine, &found));
     if (found) return UIR_STATUS_OK;
     if (uir_tokenizer_accept(p->tokens, "source")) {
         const char *name;
@@ -474,12 +474,12 @@ static uir_status parse_item(device_parser *p) {
         return put_name(p, &p->source_names, name, 0);
     }
     if (uir_tokenizer_accept(p->tokens, "kinds"))
-        return parse_names(p, "a kind of unit", p->device->unit_kinds, UIR_MACHINE_MAX_UNIT_KINDS,
-                           &p->device->unit_kind_count, p->device->unit_counts);
+        return parse_names(p, "a kind of unit", p->machine->unit_kinds, UIR_MACHINE_MAX_UNIT_KINDS,
+                           &p->machine->unit_kind_count, p->machine->unit_counts);
     if (uir_tokenizer_accept(p->tokens, "pipes"))
-        return parse_names(p, "a pipe", p->device->pipes, UIR_MACHINE_MAX_PIPES, &p->device->pipe_count, NULL);
+        return parse_names(p, "a pipe", p->machine->pipes, UIR_MACHINE_MAX_PIPES, &p->machine->pipe_count, NULL);
     if (uir_tokenizer_accept(p->tokens, "device_barrier")) {
-        p->device->has_device_barrier = true;
+        p->machine->has_device_barrier = true;
         return UIR_STATUS_OK;
     }
     if (uir_tokenizer_accept(p->tokens, "dtypes")) {
@@ -510,7 +510,7 @@ static uir_status parse_item(device_parser *p) {
 
 /* What readers of a device may rely on. */
 static uir_status check_device(device_parser *p, const uir_token *at) {
-    const uir_machine *d = p->device;
+    const uir_machine *d = p->machine;
     uint32_t all_roles = 0;
     if (!d->unit_kind_count) return uir_tokenizer_error_at(p->tokens, at, "the device has no kind of unit");
     for (uint32_t i = 0; i < d->space_count; i++) {
@@ -543,7 +543,7 @@ static uir_status check_device(device_parser *p, const uir_token *at) {
 static uir_status parse_chip(device_parser *common, uir_machine_vector *devices, uint32_t first) {
     device_parser chip = *common;
     uir_token at = common->tokens->current;
-    uir_machine *device;
+    uir_machine *machine;
     if (at.kind != UIR_TOKEN_STRING || !at.length || at.length > UIR_MACHINE_MAX_NAME || strlen(at.text) != at.length)
         return uir_tokenizer_error(common->tokens, "expected the chip's name, in quotes, of at most %d characters",
                                    UIR_MACHINE_MAX_NAME);
@@ -553,19 +553,19 @@ static uir_status parse_chip(device_parser *common, uir_machine_vector *devices,
     if (devices->count - first == UIR_MACHINE_MAX_CHIPS)
         return uir_tokenizer_error(common->tokens, "more than %d chips", UIR_MACHINE_MAX_CHIPS);
     uir_tokenizer_advance(common->tokens);
-    UIR_TRY_ALLOCATE(device, uir_arena_copy(common->arena, common->device, sizeof *device));
+    UIR_TRY_ALLOCATE(machine, uir_arena_copy(common->arena, common->machine, sizeof *machine));
     const uir_machine *like = NULL;
     if (uir_tokenizer_accept(common->tokens, "like")) {
         const uir_token *token = &common->tokens->current;
         for (uint32_t i = first; i < devices->count && token->kind == UIR_TOKEN_STRING; i++)
             if (token_is(token, devices->data[i]->chip)) like = devices->data[i];
         if (!like) return uir_tokenizer_error(common->tokens, "expected the name of an earlier chip, in quotes");
-        *device = *like;
+        *machine = *like;
         uir_tokenizer_advance(common->tokens);
     }
-    device->chip = at.text;
-    device->is_first_chip = devices->count == first;
-    chip.device = device;
+    machine->chip = at.text;
+    machine->is_first_chip = devices->count == first;
+    chip.machine = machine;
     chip.common = common;
     chip.source_names = chip.dtype_names = chip.form_names = (uir_names){{0}, {0}};
     chip.legal.data = NULL;
@@ -576,26 +576,26 @@ static uir_status parse_chip(device_parser *common, uir_machine_vector *devices,
     UIR_TRY(uir_tokenizer_expect(chip.tokens, "{"));
     while (!uir_tokenizer_accept(chip.tokens, "}")) UIR_TRY(parse_item(&chip));
     for (uint32_t i = 0; i < chip.legal.count; i++) UIR_TRY(uir_vector_push(chip.arena, &chip.own, chip.legal.data[i]));
-    device->legal = chip.own.data;
-    device->legal_count = chip.own.count;
+    machine->legal = chip.own.data;
+    machine->legal_count = chip.own.count;
     UIR_TRY(check_device(&chip, &at));
-    return uir_vector_push(common->arena, devices, device);
+    return uir_vector_push(common->arena, devices, machine);
 }
 
 static uir_status parse_device(uir_tokenizer *tokens, uir_arena *arena, uir_names *names, uir_machine_vector *devices) {
     device_parser p = {.tokens = tokens, .arena = arena};
     uint32_t first = devices->count;
-    UIR_TRY_ALLOCATE(p.device, uir_arena_allocate(arena, sizeof *p.device));
-    set_least(device_numbers, LENGTH(device_numbers), p.device);
+    UIR_TRY_ALLOCATE(p.machine, uir_arena_allocate(arena, sizeof *p.machine));
+    set_least(device_numbers, LENGTH(device_numbers), p.machine);
     UIR_TRY(uir_tokenizer_expect(tokens, "device"));
     uir_token at = tokens->current;
-    UIR_TRY(expect_new_name(&p, "a device", &p.device->name));
-    if (uir_names_get(names, p.device->name, strlen(p.device->name)) != UIR_NAMES_NONE)
+    UIR_TRY(expect_new_name(&p, "a device", &p.machine->name));
+    if (uir_names_get(names, p.machine->name, strlen(p.machine->name)) != UIR_NAMES_NONE)
         return uir_tokenizer_error_at(tokens, &at, "a device of this name is described already");
     UIR_TRY(uir_tokenizer_expect(tokens, "{"));
     while (!uir_tokenizer_is(tokens, "chip")) UIR_TRY(parse_item(&p));
     while (uir_tokenizer_accept(tokens, "chip")) UIR_TRY(parse_chip(&p, devices, first));
-    if (devices->count > first) UIR_TRY(put_name(&p, names, p.device->name, first));
+    if (devices->count > first) UIR_TRY(put_name(&p, names, p.machine->name, first));
     return uir_tokenizer_expect(tokens, "}");
 }
 

@@ -21,6 +21,6 @@ typedef uir_vector(const uir_machine *) uir_machine_vector;
 uir_status uir_machine_parse(const char *text, size_t length, const char *file, uir_arena *arena,
                              uir_diagnostics *diagnostics, uir_machine_vector *devices);
 /* Prints all of a chip but cache_bytes, which have no word in the text. */
-void uir_machine_print(const uir_machine *device, uir_text *text);
+void uir_machine_print(const uir_machine *machine, uir_text *text);
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *uir_lower_space(const uir_machine *device, uint32_t role) {
-    int space = device ? uir_machine_find_role(device, role) : -1;
-    return space < 0 ? NULL : device->spaces[space].name;
+const char *uir_lower_space(const uir_machine *machine, uint32_t role) {
+    int space = machine ? uir_machine_find_role(machine, role) : -1;
+    return space < 0 ? NULL : machine->spaces[space].name;
 }
 
 uir_status uir_loop_add_tensor(uir_loop_function *f, const char *name, uir_dtype dtype, uir_loop_role role,

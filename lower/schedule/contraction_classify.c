@@ -35,14 +35,14 @@ typedef struct classifier {
 } classifier;
 
 /* Does mma read what lies in memory, by way of a cache? Else tiles come to it by moves (levels.c). */
-static bool reads_memory(const uir_machine *device, uint32_t role) {
-    int space = uir_machine_find_role(device, role);
-    return space >= 0 && (device->spaces[space].is_cache || device->spaces[space].roles & UIR_SPACE_MEMORY);
+static bool reads_memory(const uir_machine *machine, uint32_t role) {
+    int space = uir_machine_find_role(machine, role);
+    return space >= 0 && (machine->spaces[space].is_cache || machine->spaces[space].roles & UIR_SPACE_MEMORY);
 }
 
-bool uir_contraction_multiplies(const uir_machine *device, uir_dtype sums, uir_dtype factor, bool is_right) {
-    return uir_machine_multiplies(device, sums, factor, is_right) &&
-           reads_memory(device, is_right ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT);
+bool uir_contraction_multiplies(const uir_machine *machine, uir_dtype sums, uir_dtype factor, bool is_right) {
+    return uir_machine_multiplies(machine, sums, factor, is_right) &&
+           reads_memory(machine, is_right ? UIR_SPACE_RIGHT : UIR_SPACE_LEFT);
 }
 
 /* ---- what an update adds, in its own iteration variables ---- */
@@ -377,7 +377,7 @@ static uir_status rewrite(classifier *c, parting p, uint32_t after) {
 }
 
 /* Does the device multiply the two factors, or what is cast in them? They become the terms. */
-static uir_status find_multiplied(classifier *c, const uir_machine *device, bool *out_is) {
+static uir_status find_multiplied(classifier *c, const uir_machine *machine, bool *out_is) {
     uir_loop_function *f = c->f;
     uir_dtype sums = f->tensors.data[STATEMENT(f, c->update)->targets[0].tensor].dtype;
     uint32_t value = STATEMENT(f, c->update)->values[0];
@@ -389,8 +389,8 @@ static uir_status find_multiplied(classifier *c, const uir_machine *device, bool
         add_term(c, factor, false);
         const uir_loop_expression *e = EXPRESSION(f, factor);
         bool is_cast = e->kind == UIR_LOOP_CALL && e->op == UIR_OP_CAST;
-        *out_is &= uir_contraction_multiplies(device, sums, e->dtype, k) ||
-                   (is_cast && uir_contraction_multiplies(device, sums, EXPRESSION(f, e->arguments[0])->dtype, k));
+        *out_is &= uir_contraction_multiplies(machine, sums, e->dtype, k) ||
+                   (is_cast && uir_contraction_multiplies(machine, sums, EXPRESSION(f, e->arguments[0])->dtype, k));
     }
     return UIR_STATUS_OK;
 }
@@ -430,12 +430,12 @@ static uir_status classify_block(uir_loop_function *f, uint32_t id, uir_arena *a
 
 /* What the device does not multiply is no contraction for it, nor is the only product of a group that is none by its
  * axes. */
-static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_machine *device, bool only, uir_arena *arena) {
+static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_machine *machine, bool only, uir_arena *arena) {
     classifier c = {.f = f, .arena = arena, .block = id, .update = only_statement(f, id), .said = true};
     bool is = true;
     c.most = f->expressions.count + MOST_EXPRESSIONS;
     note_reduced(&c);
-    uir_status status = c.update == NONE ? UIR_STATUS_OK : find_multiplied(&c, device, &is);
+    uir_status status = c.update == NONE ? UIR_STATUS_OK : find_multiplied(&c, machine, &is);
     if (status == UIR_STATUS_OK && only && c.count == 2 && c.reduced &&
         !uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONVOLUTION))
         is &= is_contraction(&c, (parting){1, 2});
@@ -445,16 +445,17 @@ static uir_status drop_use(uir_loop_function *f, uint32_t id, const uir_machine 
 }
 
 /* Of the blocks that are said to be contractions, or of all others: how many there are. */
-static uir_status classify(uir_loop_function *f, const uir_machine *device, bool said, uint32_t list, uir_arena *arena,
+static uir_status classify(uir_loop_function *f, const uir_machine *machine, bool said, uint32_t list, uir_arena *arena,
                            uint32_t *count) {
     for (uint32_t id = list; id != NONE; id = STATEMENT(f, id)->next) {
         uir_status status = UIR_STATUS_OK;
         if (STATEMENT(f, id)->kind != UIR_LOOP_STATEMENT_BLOCK)
-            UIR_TRY(classify(f, device, said, STATEMENT(f, id)->first_child, arena, count));
+            UIR_TRY(classify(f, machine, said, STATEMENT(f, id)->first_child, arena, count));
         else if (uir_loop_is_used_as(f, id, UIR_LOOP_USE_CONTRACTION) != said)
             continue;
         else if (said)
-            UIR_TRY(drop_use(f, id, device, uir_loop_count_used_as(f, f->first, UIR_LOOP_USE_CONTRACTION) == 1, arena));
+            UIR_TRY(
+                drop_use(f, id, machine, uir_loop_count_used_as(f, f->first, UIR_LOOP_USE_CONTRACTION) == 1, arena));
         else
             status = classify_block(f, id, arena);
         if (status != UIR_STATUS_UNSUPPORTED) UIR_TRY(status);
@@ -464,13 +465,13 @@ static uir_status classify(uir_loop_function *f, const uir_machine *device, bool
     return UIR_STATUS_OK;
 }
 
-uir_status uir_contraction_classify(uir_loop_function *f, const uir_machine *device, uint32_t *out_count) {
+uir_status uir_contraction_classify(uir_loop_function *f, const uir_machine *machine, uint32_t *out_count) {
     uint32_t said = 0;
     uir_arena arena;
     *out_count = 0;
     uir_arena_init(&arena, &f->allocator);
-    uir_status status = classify(f, device, true, f->first, &arena, &said);
-    if (status == UIR_STATUS_OK && !said) status = classify(f, device, false, f->first, &arena, out_count);
+    uir_status status = classify(f, machine, true, f->first, &arena, &said);
+    if (status == UIR_STATUS_OK && !said) status = classify(f, machine, false, f->first, &arena, out_count);
     uir_arena_deinit(&arena);
     return status;
 }

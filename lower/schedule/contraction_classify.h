@@ -10,10 +10,10 @@
  * that sum products along axes, whatever operators the products come from. Each operand must have an axis of its own
  * besides a reduction axis. Each summed value becomes a product of two operands; terms without a reduction axis
  * multiply the finished sum. `*out_count`: the number of newly marked blocks. */
-uir_status uir_contraction_classify(uir_loop_function *function, const uir_machine *device, uint32_t *out_count);
+uir_status uir_contraction_classify(uir_loop_function *function, const uir_machine *machine, uint32_t *out_count);
 
 /* Whether mma multiplies an operand of dtype `factor` into accumulators of dtype `sums`, and reads the operand in
  * memory or through a cache. `is_right`: operand B; else operand A. */
-bool uir_contraction_multiplies(const uir_machine *device, uir_dtype sums, uir_dtype factor, bool is_right);
+bool uir_contraction_multiplies(const uir_machine *machine, uir_dtype sums, uir_dtype factor, bool is_right);
 
 #endif

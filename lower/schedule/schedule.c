@@ -38,7 +38,7 @@ static uir_status begin(uir_schedule *s) {
     return UIR_STATUS_OK;
 }
 
-uir_status uir_schedule_create(uir_loop_function *function, const uir_machine *device, uir_diagnostics *diagnostics,
+uir_status uir_schedule_create(uir_loop_function *function, const uir_machine *machine, uir_diagnostics *diagnostics,
                                uir_schedule **out_schedule) {
     uir_schedule *s;
     *out_schedule = NULL;
@@ -48,7 +48,7 @@ uir_status uir_schedule_create(uir_loop_function *function, const uir_machine *d
     uir_arena_init(&s->scratch, &s->allocator);
     uir_text_init(&s->trace, &s->allocator);
     s->function = function;
-    s->device = device;
+    s->machine = machine;
     s->diagnostics = diagnostics;
     s->said_tiles = function->tiles.count;
     s->said_requires = function->requires_.count;

@@ -26,9 +26,9 @@ typedef enum uir_schedule_mode {
     UIR_SCHEDULE_ASK     /* as QUIET, and nothing is changed when the answer is yes: outputs are UIR_LOOP_NONE */
 } uir_schedule_mode;
 
-/* `function` is borrowed and must outlive the schedule. `device` says which spaces all units share (NULL: memory
+/* `function` is borrowed and must outlive the schedule. `machine` says which spaces all units share (NULL: memory
  * alone). */
-uir_status uir_schedule_create(uir_loop_function *function, const uir_machine *device, uir_diagnostics *diagnostics,
+uir_status uir_schedule_create(uir_loop_function *function, const uir_machine *machine, uir_diagnostics *diagnostics,
                                uir_schedule **out_schedule);
 void uir_schedule_destroy(uir_schedule *schedule); /* NULL is fine; the function stays */
 uir_schedule_mode uir_schedule_set_mode(uir_schedule *schedule, uir_schedule_mode mode); /* returns the mode before */

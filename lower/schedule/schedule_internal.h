@@ -20,7 +20,7 @@ struct uir_schedule {
     uir_arena arena;   /* lives as long as the schedule */
     uir_arena scratch; /* of the current step */
     uir_loop_function *function;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_diagnostics *diagnostics;
     uir_schedule_mode mode;
     uir_text trace;

@@ -198,8 +198,8 @@ uir_status uir_schedule_fuse(uir_schedule *schedule, uint32_t outer, uint32_t in
 
 /* ---- what iterations have for themselves ---- */
 static bool is_shared(const uir_schedule *s, const char *space) {
-    int index = s->device && space ? uir_machine_find_space(s->device, space, strlen(space)) : -1;
-    return !space || (index >= 0 && s->device->spaces[index].scope == UIR_SCOPE_DEVICE);
+    int index = s->machine && space ? uir_machine_find_space(s->machine, space, strlen(space)) : -1;
+    return !space || (index >= 0 && s->machine->spaces[index].scope == UIR_SCOPE_DEVICE);
 }
 
 typedef enum privacy { PRIVACY_UNASKED, PRIVACY_NO, PRIVACY_YES } privacy;

@@ -464,7 +464,7 @@ uir_status uir_schedule_leave_out(uir_schedule *schedule, uint32_t block, uint32
 static uir_status classify(uir_schedule *s) {
     uint32_t count;
     if (s->trace.length) return uir_step_refuse(s, "`classify` must be the first step");
-    UIR_TRY(uir_contraction_classify(s->function, s->device, &count));
+    UIR_TRY(uir_contraction_classify(s->function, s->machine, &count));
     s->indexed = false;
     uir_step_say(s, "classify");
     return UIR_STATUS_OK;

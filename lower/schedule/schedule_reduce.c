@@ -113,7 +113,7 @@ static uir_status add_states(factoring *f) {
         t.layout = NULL;
         char base[160];
         snprintf(base, sizeof base, "%.150s_part", t.name);
-        if (t.role == UIR_LOOP_ROLE_OUT) t.space = uir_lower_space(s->device, UIR_SPACE_SCRATCH);
+        if (t.role == UIR_LOOP_ROLE_OUT) t.space = uir_lower_space(s->machine, UIR_SPACE_SCRATCH);
         t.role = UIR_LOOP_ROLE_TEMP;
         t.layout = NULL;
         UIR_TRY(uir_tree_tensor_name(s, base, &t.name));

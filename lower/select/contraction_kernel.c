@@ -318,8 +318,8 @@ void uir_contraction_describe(uir_kernel *k) {
         uir_kernel_refuse(k, "mma requires a sum of products of two loads");
         return;
     }
-    int memory = uir_machine_find_role(k->device, UIR_SPACE_MEMORY);
-    bool rows = memory >= 0 && uir_machine_wants_rows(k->device, memory); /* dims of tensors stay in their order */
+    int memory = uir_machine_find_role(k->machine, UIR_SPACE_MEMORY);
+    bool rows = memory >= 0 && uir_machine_wants_rows(k->machine, memory); /* dims of tensors stay in their order */
     for (uint32_t i = 0; i < count && !rows; i++) describe_factors(&o, blocks[i]);
     if (!rows) order_list(&o, f->first);
     if (!rows) match_outputs(k);

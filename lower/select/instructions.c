@@ -247,8 +247,8 @@ static const char *find_substitute(uir_op op) {
 
 /* Does some unit of the kind at work have the instruction, wherever its operands lie? `other`: the dtype cast to. */
 static bool has_instruction_to(const uir_kernel *k, uir_iop_code code, uir_dtype dtype, uir_dtype other) {
-    for (uint32_t i = 0; i < k->device->legal_count; i++) {
-        const uir_legal_row *row = &k->device->legal[i];
+    for (uint32_t i = 0; i < k->machine->legal_count; i++) {
+        const uir_legal_row *row = &k->machine->legal[i];
         uint32_t others = row->dtypes_other ? row->dtypes_other : row->dtypes;
         if (uir_legal_name_matches(row->iop, uir_iop_get_row(code)->name) && (row->dtypes >> dtype & 1) &&
             (other == UIR_DTYPE_NONE || others >> other & 1) && (row->unit_kinds >> k->unit_kind & 1))

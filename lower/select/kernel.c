@@ -429,18 +429,18 @@ static bool multiplies(const uir_kernel *k, uint32_t id) {
 static uint32_t kind_of(const uir_kernel *k, uint32_t id, uint32_t end) {
     bool found = false;
     for (; id != end && id != UIR_LOOP_NONE; id = statement(k, id)->next) found = found || multiplies(k, id);
-    int space = found ? uir_machine_find_role(k->device, UIR_SPACE_ACCUMULATORS) : -1;
+    int space = found ? uir_machine_find_role(k->machine, UIR_SPACE_ACCUMULATORS) : -1;
     if (space < 0) return 0;
-    for (uint32_t kind = 0; kind < k->device->unit_kind_count; kind++)
-        if (k->device->spaces[space].unit_kinds >> kind & 1) return kind;
+    for (uint32_t kind = 0; kind < k->machine->unit_kind_count; kind++)
+        if (k->machine->spaces[space].unit_kinds >> kind & 1) return kind;
     return 0;
 }
 
 /* Whose work an index of a phase's axes is: where each unit keeps what it works on for itself, a unit's; else a
  * group's. A kind of unit that a group has one of is the group's. */
 static uir_scope scope_of_axes(const uir_kernel *k) {
-    int space = uir_machine_find_role(k->device, UIR_SPACE_SCRATCH);
-    bool alone = space >= 0 && k->device->spaces[space].scope == UIR_SCOPE_UNIT && k->device->units_per_group > 1;
+    int space = uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
+    bool alone = space >= 0 && k->machine->spaces[space].scope == UIR_SCOPE_UNIT && k->machine->units_per_group > 1;
     return alone && !k->unit_kind ? UIR_SCOPE_UNIT : UIR_SCOPE_GROUP;
 }
 
@@ -508,13 +508,13 @@ static void build(uir_kernel *k, uir_arena *arena) {
 }
 
 /* What lowering made in passing (symbols of lanes) is left behind by the clone. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine *device, uir_doubling doubling,
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine *machine, uir_doubling doubling,
                                   const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                   uir_igraph **out_igraph) {
-    uir_kernel k = {.f = f, .device = device, .diagnostics = diagnostics, .doubling = doubling};
+    uir_kernel k = {.f = f, .machine = machine, .diagnostics = diagnostics, .doubling = doubling};
     uir_arena arena;
     *out_igraph = NULL;
-    UIR_TRY(uir_igraph_create(allocator, f->name, device, &k.graph));
+    UIR_TRY(uir_igraph_create(allocator, f->name, machine, &k.graph));
     uir_arena_init(&arena, allocator);
     build(&k, &arena);
     if (k.status == UIR_STATUS_OK) k.status = uir_igraph_clone(k.graph, allocator, out_igraph);
@@ -524,11 +524,11 @@ uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine 
 }
 
 /* Verified, and where pipes run apart with their waits, which is verified again. */
-static uir_status make_kernel(const uir_loop_function *f, const uir_machine *device, uir_doubling doubling,
+static uir_status make_kernel(const uir_loop_function *f, const uir_machine *machine, uir_doubling doubling,
                               const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
-    UIR_TRY(uir_lower_kernel_build(f, device, doubling, allocator, diagnostics, out_igraph));
+    UIR_TRY(uir_lower_kernel_build(f, machine, doubling, allocator, diagnostics, out_igraph));
     uir_status status = uir_igraph_verify(*out_igraph, diagnostics);
-    if (status == UIR_STATUS_OK && device->pipe_count > 1) {
+    if (status == UIR_STATUS_OK && machine->pipe_count > 1) {
         status = uir_igraph_synchronise(*out_igraph);
         if (status == UIR_STATUS_OK) status = uir_igraph_verify(*out_igraph, diagnostics);
     }
@@ -538,19 +538,20 @@ static uir_status make_kernel(const uir_loop_function *f, const uir_machine *dev
     return status;
 }
 
-uir_status uir_lower_kernel(const uir_loop_function *f, const uir_machine *device, const uir_allocator *allocator,
+uir_status uir_lower_kernel(const uir_loop_function *f, const uir_machine *machine, const uir_allocator *allocator,
                             uir_diagnostics *diagnostics, uir_igraph_list *out) {
     uir_igraph *igraph = NULL;
     uir_status status = UIR_STATUS_UNSUPPORTED;
     /* What has no room for two instances has one. */
-    for (uir_doubling doubling = UIR_DOUBLE_SCRATCH; device->pipe_count > 1 && doubling > UIR_DOUBLE_NONE; doubling--) {
+    for (uir_doubling doubling = UIR_DOUBLE_SCRATCH; machine->pipe_count > 1 && doubling > UIR_DOUBLE_NONE;
+         doubling--) {
         uir_diagnostics said;
         uir_diagnostics_init(&said, allocator);
-        status = make_kernel(f, device, doubling, allocator, &said, &igraph);
+        status = make_kernel(f, machine, doubling, allocator, &said, &igraph);
         uir_diagnostics_deinit(&said);
         if (status == UIR_STATUS_OUT_OF_MEMORY || status == UIR_STATUS_CANCELLED) return status;
         if (status == UIR_STATUS_OK) break;
     }
-    if (status != UIR_STATUS_OK) UIR_TRY(make_kernel(f, device, UIR_DOUBLE_NONE, allocator, diagnostics, &igraph));
+    if (status != UIR_STATUS_OK) UIR_TRY(make_kernel(f, machine, UIR_DOUBLE_NONE, allocator, diagnostics, &igraph));
     return uir_igraph_list_add(out, igraph);
 }

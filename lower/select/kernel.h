@@ -94,7 +94,7 @@ typedef struct uir_kernel_pointer {
 
 typedef struct uir_kernel {
     const uir_loop_function *f;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_igraph *graph; /* being made */
     uir_ibuilder builder;
     uir_dims *dims; /* of the graph */
@@ -126,7 +126,7 @@ typedef struct uir_kernel {
 
 /* ---- kernel.c ---- */
 /* Builds the kernel of a scheduled function, not yet verified. */
-uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine *device, uir_doubling doubling,
+uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine *machine, uir_doubling doubling,
                                   const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                   uir_igraph **out_igraph);
 /* Records that the function has no kernel, with the reason. */

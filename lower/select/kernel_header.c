@@ -74,11 +74,11 @@ void uir_kernel_describe_pointer(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     uir_kernel_pointer *p = &k->pointers[tensor];
     p->name = t->name;
-    p->space = t->space ? uir_machine_find_space(k->device, t->space, strlen(t->space))
-                        : uir_machine_find_role(k->device, UIR_SPACE_MEMORY);
+    p->space = t->space ? uir_machine_find_space(k->machine, t->space, strlen(t->space))
+                        : uir_machine_find_role(k->machine, UIR_SPACE_MEMORY);
     if (p->space < 0)
-        uir_kernel_refuse(k, "device %s has no space '%s'", k->device->name, t->space ? t->space : "memory");
-    p->on_chip = p->space >= 0 && k->device->spaces[p->space].scope != UIR_SCOPE_DEVICE;
+        uir_kernel_refuse(k, "device %s has no space '%s'", k->machine->name, t->space ? t->space : "memory");
+    p->on_chip = p->space >= 0 && k->machine->spaces[p->space].scope != UIR_SCOPE_DEVICE;
     for (uint32_t d = 0; d < t->rank; d++) p->extents[d] = uir_kernel_substitute(k, t->extents[d]);
     if (k->status != UIR_STATUS_OK) return;
     for (uint32_t d = 0; d < t->rank; d++)
@@ -106,13 +106,13 @@ static void add_pointer(uir_kernel *k, uir_ipointer *pointer, const char *name, 
 
 /* Rows of what lies in this space begin at multiples of its alignment, where instructions want them so. */
 static void align_rows(uir_kernel *k, uir_ipointer *p, int space) {
-    const uir_space *s = &k->device->spaces[space < 0 ? 0 : space];
+    const uir_space *s = &k->machine->spaces[space < 0 ? 0 : space];
     uint32_t bytes = uir_dtype_bits(p->dtype) / 8;
     uir_dim strides[UIR_LAYOUT_MAX_RANK], stride = uir_dim_const(k->dims, 1), unit;
     bool lines = false;
     for (uint32_t d = 0; d + 1 < p->rank; d++) lines = lines || !uir_kernel_is_one(k, p->extents[d]);
     if (!lines || p->layout.given || space < 0 || !bytes || s->alignment <= bytes) return;
-    if (!uir_machine_wants_rows(k->device, space)) return;
+    if (!uir_machine_wants_rows(k->machine, space)) return;
     unit = uir_dim_const(k->dims, s->alignment / bytes);
     for (uint32_t d = p->rank; d-- > 0;) {
         strides[d] = stride;
@@ -153,7 +153,7 @@ static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
 /* Bytes of a space: a sum over the places in it, each rounded up. */
 static uir_dim count_bytes(uir_kernel *k, uint32_t space) {
     uir_dim bytes = uir_dim_const(k->dims, 0);
-    uint32_t rounding = k->device->spaces[space].alignment;
+    uint32_t rounding = k->machine->spaces[space].alignment;
     for (uint32_t i = 0; i < k->graph->pointers.count; i++) {
         const uir_ipointer *p = &k->graph->pointers.data[i];
         if (p->role != UIR_IPOINTER_LOCAL || p->space != space || p->over != UINT32_MAX) continue;
@@ -199,7 +199,7 @@ static int64_t least_bytes(uir_kernel *k, uir_dim bytes) {
 
 /* What is kept in a space fits there. Registers hold single elements, and the compiler's own choice of them. */
 static void require_capacity(uir_kernel *k, uint32_t index_of_space) {
-    const uir_space *space = &k->device->spaces[index_of_space];
+    const uir_space *space = &k->machine->spaces[index_of_space];
     int64_t least, most;
     if (!space->capacity || (space->roles & UIR_SPACE_REGISTERS)) return;
     uir_dim bytes = count_bytes(k, index_of_space);
@@ -236,7 +236,7 @@ static void number_pointers(uir_kernel *k, const uint32_t *numbers) {
 /* Does a slice on the chip begin where the machine begins rows? */
 static bool begins_row(const uir_kernel *k, const uir_islice *slice) {
     const uir_ipointer *p = &k->graph->pointers.data[slice->pointer];
-    const uir_space *space = &k->device->spaces[p->space];
+    const uir_space *space = &k->machine->spaces[p->space];
     uint32_t bytes = uir_dtype_bits(p->dtype) / 8;
     uint32_t unit = bytes && space->alignment > bytes ? space->alignment / bytes : 1;
     if (space->scope == UIR_SCOPE_DEVICE || !p->rank || p->layout.mode_count[p->rank - 1] != 1 ||
@@ -247,7 +247,7 @@ static bool begins_row(const uir_kernel *k, const uir_islice *slice) {
 
 static uir_iwindow_lie lie_of_window(const uir_kernel *k, const uir_islice *slice) {
     const uir_ipointer *p = &k->graph->pointers.data[slice->pointer];
-    return uir_igraph_window_lie(k->graph, slice, &p->layout, p->rank, &k->device->spaces[p->space], p->dtype);
+    return uir_igraph_window_lie(k->graph, slice, &p->layout, p->rank, &k->machine->spaces[p->space], p->dtype);
 }
 
 /* The table of the device is asked before the verifier does: what it does not do is no fault of lowering. */
@@ -263,13 +263,13 @@ static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint
         mixed = mixed || pointers[slice->pointer].space != pointers[instruction->slices[0].pointer].space;
     }
     for (int row = -1; !allowed && (row = uir_igraph_find_legal(k->graph, instruction, unit_kind, row + 1)) >= 0;) {
-        uint32_t wanted = k->device->legal[row].constraints;
+        uint32_t wanted = k->machine->legal[row].constraints;
         allowed = (!apart || !(wanted & (UIR_LEGAL_LAST_CONTIGUOUS | UIR_LEGAL_IN_PIECES))) &&
                   (across || !(wanted & UIR_LEGAL_TRANSPOSES)) && (!mixed || !(wanted & UIR_LEGAL_SAME_SPACE));
     }
     if (!allowed)
         uir_kernel_refuse(k, "no %s unit of %s executes %s.%s on operands of these layouts",
-                          k->device->unit_kinds[unit_kind], k->device->name, uir_iop_get_row(instruction->code)->name,
+                          k->machine->unit_kinds[unit_kind], k->machine->name, uir_iop_get_row(instruction->code)->name,
                           uir_dtype_name(instruction->dtype));
 }
 
@@ -298,7 +298,7 @@ void uir_kernel_declare_pointers(uir_kernel *k) {
     if (k->status == UIR_STATUS_OK) number_pointers(k, numbers);
     if (k->status == UIR_STATUS_OK) k->status = uir_igraph_give_instances(k->graph, k->doubling);
     if (k->status == UIR_STATUS_OK) share_places(k);
-    for (uint32_t s = 0; s < k->device->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
+    for (uint32_t s = 0; s < k->machine->space_count && k->status == UIR_STATUS_OK; s++) require_capacity(k, s);
     for (uint32_t p = 0; p < k->graph->phases.count; p++)
         for (uint32_t b = 0; b < k->graph->phases.data[p].body_count; b++)
             check_items(k, k->graph->phases.data[p].bodies[b].first_item, k->graph->phases.data[p].bodies[b].unit_kind);

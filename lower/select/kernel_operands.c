@@ -39,8 +39,8 @@ static shape shape_of_value(const uir_kernel *k, const uir_kernel_value *v) {
 
 /* One element lies in registers, where there are any. */
 static int space_of_shape(const uir_kernel *k, const shape *s) {
-    int space = s->single && !s->scratch ? uir_machine_find_role(k->device, UIR_SPACE_REGISTERS) : -1;
-    return space >= 0 ? space : uir_machine_find_role(k->device, UIR_SPACE_SCRATCH);
+    int space = s->single && !s->scratch ? uir_machine_find_role(k->machine, UIR_SPACE_REGISTERS) : -1;
+    return space >= 0 ? space : uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
 }
 
 static int space_of_slice(const uir_kernel *k, const uir_islice *slice) {
@@ -68,7 +68,7 @@ static lie lie_of_window(const uir_kernel *k, const uir_islice *slice, const uir
 }
 
 static lie lie_of(uir_kernel *k, const uir_islice *slice) {
-    const uir_space *space = &k->device->spaces[space_of_slice(k, slice)];
+    const uir_space *space = &k->machine->spaces[space_of_slice(k, slice)];
     uint32_t tensors = k->f->tensors.count;
     if (slice->window) return lie_of_window(k, slice, space);
     if (space->scope == UIR_SCOPE_DEVICE || !slice->rank || slice->pointer >= tensors) return IN_ROWS;
@@ -102,10 +102,10 @@ static bool takes(const uir_legal_row *row, lie lie) {
 static const uir_legal_row *legal_row(const uir_kernel *k, const uir_kernel_operation *o, int result, uint32_t operands,
                                       lie lie) {
     for (int row = -1;;) {
-        row = uir_machine_find_legal(k->device, uir_iop_get_row(o->code)->name, o->dtype, other_dtype(o),
+        row = uir_machine_find_legal(k->machine, uir_iop_get_row(o->code)->name, o->dtype, other_dtype(o),
                                      (uint32_t)result, operands, k->unit_kind, row + 1);
         if (row < 0) return NULL;
-        if (takes(&k->device->legal[row], lie)) return &k->device->legal[row];
+        if (takes(&k->machine->legal[row], lie)) return &k->machine->legal[row];
     }
 }
 
@@ -124,8 +124,8 @@ static uir_dtype dtype_of_result(const uir_kernel_operation *o) {
 
 /* The row for operands that have been brought to where temporaries lie; NULL: there is none. */
 static const uir_legal_row *row_of_temporaries(const uir_kernel *k, const uir_kernel_instruction *i) {
-    int scratch = uir_machine_find_role(k->device, UIR_SPACE_SCRATCH),
-        memory = uir_machine_find_role(k->device, UIR_SPACE_MEMORY), result = space_of_target(k, i);
+    int scratch = uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH),
+        memory = uir_machine_find_role(k->machine, UIR_SPACE_MEMORY), result = space_of_target(k, i);
     uint32_t from = 0;
     if (scratch < 0) return NULL;
     for (uint32_t o = 0; o < i->operand_count; o++) {
@@ -278,7 +278,7 @@ static bool bring_window(fitting *f, uint32_t value, uint32_t *out_value) {
 static uint32_t bring(fitting *f, uint32_t value) {
     uir_kernel *k = f->k;
     uir_kernel_value v = k->values.data[value];
-    int scratch = uir_machine_find_role(k->device, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
     if (k->status != UIR_STATUS_OK || v.kind != UIR_KERNEL_SLICE || scratch < 0) return value;
     if (f->brought[value]) return f->brought[value] - 1;
     uir_kernel_operation move = {.code = UIR_IOP_MOVE, .dtype = v.dtype};
@@ -369,8 +369,8 @@ static void fit_copy(fitting *f, uir_kernel_instruction i) {
 static uir_dim scratch_of_row(const uir_kernel *k, uir_dtype dtype) {
     uir_dims *dims = k->dims;
     uint32_t bytes = uir_dtype_bits(dtype) / 8 ? uir_dtype_bits(dtype) / 8 : 1;
-    int space = uir_machine_find_role(k->device, UIR_SPACE_SCRATCH);
-    uint32_t step = k->device->vector_bytes / bytes, unit = k->device->spaces[space].alignment / bytes;
+    int space = uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
+    uint32_t step = k->machine->vector_bytes / bytes, unit = k->machine->spaces[space].alignment / bytes;
     uir_dim steps = uir_dim_ceildiv(dims, k->lanes[k->lane_count - 1].extent, uir_dim_const(dims, step ? step : 1));
     unit = unit ? unit : 1;
     return uir_dim_mul(dims, uir_dim_ceildiv(dims, steps, uir_dim_const(dims, unit)), uir_dim_const(dims, unit));
@@ -507,7 +507,7 @@ static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, const shape *s) {
     }
     snprintf(name, sizeof name, "%s%u", s->single ? "r" : "v", k->memories.count);
     uir_kernel_memory made = {.dtype = dtype, .rank = s->rank, .space = space, .taken = true};
-    if (made.space < 0) uir_kernel_refuse(k, "device %s has no space for intermediate values", k->device->name);
+    if (made.space < 0) uir_kernel_refuse(k, "device %s has no space for intermediate values", k->machine->name);
     made.name = uir_arena_copy_string(k->arena, name, strlen(name));
     if (!made.name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);
     memcpy(made.extents, s->extents, sizeof made.extents);
@@ -615,5 +615,5 @@ void uir_kernel_end_block(uir_kernel *k) {
     }
     /* Each block's own, so that loops have instances of them, and what is not alive together comes to lie in one place;
      * single elements have neither. */
-    if (k->device->pipe_count > 1 && k->doubling != UIR_DOUBLE_NONE) k->first_memory = k->memories.count;
+    if (k->machine->pipe_count > 1 && k->doubling != UIR_DOUBLE_NONE) k->first_memory = k->memories.count;
 }

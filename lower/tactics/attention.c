@@ -354,7 +354,7 @@ static uir_status keep(chain *c, uint32_t block) {
     uint32_t count = uir_schedule_readers(c->s, tensor, readers, 8);
     bool operand = false;
     for (uint32_t i = 0; i < count && i < 8; i++) operand |= readers[i] == c->second->c.update;
-    const char *space = uir_lower_space(c->first->device, operand ? UIR_SPACE_LEFT : UIR_SPACE_SCRATCH);
+    const char *space = uir_lower_space(c->first->machine, operand ? UIR_SPACE_LEFT : UIR_SPACE_SCRATCH);
     UIR_TRY(uir_contraction_keep_alive(&c->products[0], tensor, space));
     for (uint32_t d = 0; d < rank; d++) {
         bool rows = dim_axes[d] == c->rows, keys = dim_axes[d] == c->keys;
@@ -487,16 +487,17 @@ static uir_status apply(uir_contraction_plan *first, uir_contraction_plan *secon
     return mark_between(&c);
 }
 
-uir_status uir_attention_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_attention_schedule(const uir_loop_function *function, const uir_machine *machine,
                                   uir_parameter_choice *choice, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_arena arena;
     uir_loop_function *f;
     uir_schedule *s = NULL;
     UIR_TRY(uir_loop_clone(function, &f));
     uir_arena_init(&arena, &function->allocator);
-    uir_contraction_plan plan = {.f = f, .device = device, .choice = choice, .products = 1, .sides = {{.axis = NONE}}};
+    uir_contraction_plan plan = {
+        .f = f, .machine = machine, .choice = choice, .products = 1, .sides = {{.axis = NONE}}};
     uir_contraction_plan plans[2] = {plan, plan};
-    uir_status status = uir_schedule_create(f, device, diagnostics, &s);
+    uir_status status = uir_schedule_create(f, machine, diagnostics, &s);
     if (status == UIR_STATUS_OK) status = apply(&plans[0], &plans[1], s, &arena, diagnostics);
     if (status == UIR_STATUS_OK)
         status = uir_loop_list_add(out, f, uir_schedule_trace(s));

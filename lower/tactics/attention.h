@@ -18,7 +18,7 @@
 /* Whether the function has two contractions, the second one of values computed from the first. */
 bool uir_attention_matches(const uir_loop_function *function);
 /* As uir_contraction_schedule. */
-uir_status uir_attention_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_attention_schedule(const uir_loop_function *function, const uir_machine *machine,
                                   uir_parameter_choice *choice, uir_diagnostics *diagnostics, uir_loop_list *out);
 
 #endif

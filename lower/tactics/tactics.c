@@ -20,7 +20,7 @@ enum {
  * it is done is shared by all of them. */
 static uir_status take_rows(uir_tactic *t, uint32_t block, uir_dim extent, uint32_t *outer, uint32_t outers,
                             uint32_t *inner, uint32_t *inners) {
-    int64_t low, high, all, units = uir_tactic_count_units_apart(t->device);
+    int64_t low, high, all, units = uir_tactic_count_units_apart(t->machine);
     uir_dim_bounds(t->f->dims, extent, &low, &high);
     if (!units || high < 1 || high > t->lanes / 2) return UIR_STATUS_OK;
     int64_t rows = t->lanes / high;
@@ -168,7 +168,7 @@ uir_status uir_tactic_schedule_elementwise(uir_tactic *t, uint32_t block) {
     for (uint32_t i = 0; i < count && i < MOST_BLOCKS; i++)
         if (blocks[i] != block) UIR_TRY(uir_tactic_vectorise_block(t, blocks[i], at));
     bool one = lane_count == 1;
-    return one || uir_tactic_count_units_apart(t->device) ? uir_tactic_cache_operands(t, at, one) : UIR_STATUS_OK;
+    return one || uir_tactic_count_units_apart(t->machine) ? uir_tactic_cache_operands(t, at, one) : UIR_STATUS_OK;
 }
 
 static uir_status schedule_trivial(uir_tactic *t) {
@@ -231,7 +231,7 @@ static uir_status schedule_segments(uir_tactic *t, bool *out_reduces) {
 /* One variant to make. */
 typedef struct variant {
     const uir_loop_function *naive;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_parameter_choice *choice; /* NULL: nothing is given, and nobody asks */
     bool stream, reduces, fits;   /* fits: it has room on the chip at some sizes, `always` at all of them */
     bool always;
@@ -243,7 +243,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
     uir_loop_function *f = NULL;
     UIR_TRY(uir_loop_clone(v->naive, &f));
     uir_tactic t = {.f = f,
-                    .device = v->device,
+                    .machine = v->machine,
                     .choice = v->choice,
                     .diagnostics = diagnostics,
                     .stream = v->stream,
@@ -253,7 +253,7 @@ static uir_status schedule_variant(variant *v, uir_diagnostics *diagnostics, uir
                     .lanes = v->lanes,
                     .column = v->lanes < UIR_TACTIC_COLUMN ? v->lanes : UIR_TACTIC_COLUMN,
                     .segment = UIR_LOOP_NONE};
-    uir_status status = uir_schedule_create(f, v->device, diagnostics, &t.s);
+    uir_status status = uir_schedule_create(f, v->machine, diagnostics, &t.s);
     if (status == UIR_STATUS_OK) {
         uir_schedule_set_mode(t.s, UIR_SCHEDULE_QUIET);
         status = uir_tactic_inline_widenings(&t);
@@ -296,11 +296,11 @@ static uir_status find_room(variant *v, const uir_loop_function *f) {
     uir_diagnostics said;
     uir_igraph *igraph = NULL;
     v->fits = v->always = true;
-    if (uir_machine_find_scratch(v->device) < 0) return UIR_STATUS_OK;
+    if (uir_machine_find_scratch(v->machine) < 0) return UIR_STATUS_OK;
     uir_diagnostics_init(&said, &f->allocator);
-    uir_status status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_SCRATCH, &f->allocator, &said, &igraph);
+    uir_status status = uir_lower_kernel_build(f, v->machine, UIR_DOUBLE_SCRATCH, &f->allocator, &said, &igraph);
     if (status == UIR_STATUS_UNSUPPORTED && v->lanes <= UIR_TACTIC_FEWEST)
-        status = uir_lower_kernel_build(f, v->device, UIR_DOUBLE_NONE, &f->allocator, &said, &igraph);
+        status = uir_lower_kernel_build(f, v->machine, UIR_DOUBLE_NONE, &f->allocator, &said, &igraph);
     uir_diagnostics_deinit(&said);
     v->always = igraph && igraph->requires_.count == f->requires_.count;
     uir_igraph_destroy(igraph);
@@ -347,9 +347,9 @@ static uir_status schedule_way(variant *rows, uint32_t first, uir_diagnostics *d
     return rows->fits && rows->unknown_rows ? schedule_few(*rows, first, diagnostics, out) : UIR_STATUS_OK;
 }
 
-uir_status uir_nest_schedule(const uir_loop_function *f, const uir_machine *device, uir_parameter_choice *choice,
+uir_status uir_nest_schedule(const uir_loop_function *f, const uir_machine *machine, uir_parameter_choice *choice,
                              uir_diagnostics *diagnostics, uir_loop_list *out) {
-    variant rows = {.naive = f, .device = device, .choice = choice};
+    variant rows = {.naive = f, .machine = machine, .choice = choice};
     uint32_t first = out->count;
     bool fits;
     UIR_TRY(schedule_way(&rows, first, diagnostics, out, &fits));

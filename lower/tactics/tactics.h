@@ -18,7 +18,7 @@ enum {
 
 typedef struct uir_tactic {
     uir_loop_function *f;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_schedule *s;
     uir_parameter_choice *choice; /* NULL: no record is given or returned */
     uir_diagnostics *diagnostics;
@@ -120,7 +120,7 @@ uir_status uir_tactic_compute_producers(uir_tactic *t, uint32_t loop);
  * of rows, if all its rows read the same elements. */
 uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop, bool of_rows);
 /* The number of units with a scratch space of their own; 0: they share one, or a cache replaces it. */
-int64_t uir_tactic_count_units_apart(const uir_machine *device);
+int64_t uir_tactic_count_units_apart(const uir_machine *machine);
 /* Parallelises nests that could not be moved under the anchor's. */
 uir_status uir_tactic_bind_strays(uir_tactic *t);
 /* Places temporaries on the chip. */

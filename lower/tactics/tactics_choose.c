@@ -7,13 +7,13 @@
 #include <string.h>
 
 /* As a contraction that may be none; UNSUPPORTED: it is not of the tactic's form, or no tile fits. */
-static uir_status try_contraction(const uir_loop_function *f, const uir_machine *device, uir_parameter_choice *choice,
+static uir_status try_contraction(const uir_loop_function *f, const uir_machine *machine, uir_parameter_choice *choice,
                                   uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_diagnostics said;
     size_t mark = steps ? steps->length : 0;
     uint32_t before = out->count;
     uir_diagnostics_init(&said, &f->allocator);
-    uir_status status = uir_contraction_schedule(f, device, choice, steps, &said, out);
+    uir_status status = uir_contraction_schedule(f, machine, choice, steps, &said, out);
     if (status != UIR_STATUS_OK && status != UIR_STATUS_UNSUPPORTED && said.first)
         uir_error(diagnostics, status, NULL, "%s", said.first->message);
     uir_diagnostics_deinit(&said);
@@ -48,24 +48,24 @@ uint32_t uir_lower_count_updates(const uir_loop_function *f) {
 
 /* A product that no smaller group could have, on a machine that works in a space of its own: where no tile of it fits,
  * its sums are sums like others. */
-static bool stands_alone(const uir_loop_function *f, const uir_machine *device) {
-    return uir_machine_find_scratch(device) >= 0 && uir_lower_count_updates(f) == 1;
+static bool stands_alone(const uir_loop_function *f, const uir_machine *machine) {
+    return uir_machine_find_scratch(machine) >= 0 && uir_lower_count_updates(f) == 1;
 }
 
-static uir_status schedule(const uir_loop_function *function, const uir_machine *device, uir_parameter_choice *choice,
+static uir_status schedule(const uir_loop_function *function, const uir_machine *machine, uir_parameter_choice *choice,
                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
     uir_loop_function *f;
     uint32_t found, first = out->count;
     UIR_TRY(uir_loop_clone(function, &f));
-    uir_status status = uir_contraction_classify(f, device, &found);
+    uir_status status = uir_contraction_classify(f, machine, &found);
     bool rows = status == UIR_STATUS_OK && !uir_contraction_matches(f);
-    if (status == UIR_STATUS_OK && !rows && !found && !stands_alone(f, device))
-        status = uir_contraction_schedule(f, device, choice, steps, diagnostics, out);
+    if (status == UIR_STATUS_OK && !rows && !found && !stands_alone(f, machine))
+        status = uir_contraction_schedule(f, machine, choice, steps, diagnostics, out);
     else if (status == UIR_STATUS_OK && !rows)
-        rows = (status = try_contraction(f, device, choice, steps, diagnostics, out)) == UIR_STATUS_UNSUPPORTED;
+        rows = (status = try_contraction(f, machine, choice, steps, diagnostics, out)) == UIR_STATUS_UNSUPPORTED;
     uir_loop_function_destroy(f);
     if (status == UIR_STATUS_OK && !rows) status = say_classified(out, first);
-    return rows ? uir_nest_schedule(function, device, choice, diagnostics, out) : status;
+    return rows ? uir_nest_schedule(function, machine, choice, diagnostics, out) : status;
 }
 
 /* What a variant's steps begin with where there are several. */
@@ -82,12 +82,12 @@ static uir_status say_traces(const uir_loop_list *list, uint32_t first, uir_text
     return uir_text_status(steps);
 }
 
-uir_status uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                               uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                               uir_loop_list *out) {
     uint32_t first = out->count;
     if (choice) choice->chosen = (uir_parameters){0};
-    UIR_TRY(schedule(function, device, choice, steps, diagnostics, out));
+    UIR_TRY(schedule(function, machine, choice, steps, diagnostics, out));
     if (steps) UIR_TRY(say_traces(out, first, steps));
     if (choice && !choice->chosen.tile_count &&
         (choice->given.depth || choice->given.has_stationary || choice->given.tile_count))
@@ -113,12 +113,12 @@ static char *unmark(const uir_schedule_text *text, const uir_allocator *allocato
 }
 
 /* Takes a variant's steps. */
-static uir_status replay_variant(const uir_loop_function *function, const uir_machine *device, uir_tokenizer *tokens,
+static uir_status replay_variant(const uir_loop_function *function, const uir_machine *machine, uir_tokenizer *tokens,
                                  uir_loop_list *out) {
     uir_loop_function *f = NULL;
     uir_schedule *s = NULL;
     uir_status status = uir_loop_clone(function, &f);
-    if (status == UIR_STATUS_OK) status = uir_schedule_create(f, device, tokens->diagnostics, &s);
+    if (status == UIR_STATUS_OK) status = uir_schedule_create(f, machine, tokens->diagnostics, &s);
     if (status == UIR_STATUS_OK) status = uir_schedule_replay_text(s, tokens, variant_word);
     if (status == UIR_STATUS_OK) {
         status = uir_loop_list_add(out, f, uir_schedule_trace(s));
@@ -141,8 +141,9 @@ static uir_status take_variant(uir_tokenizer *tokens, uint32_t number) {
     return uir_tokenizer_expect(tokens, ":");
 }
 
-uir_status uir_lower_replay(const uir_loop_function *function, const uir_machine *device, const uir_schedule_text *text,
-                            uir_text *steps, uir_diagnostics *diagnostics, uir_loop_list *out) {
+uir_status uir_lower_replay(const uir_loop_function *function, const uir_machine *machine,
+                            const uir_schedule_text *text, uir_text *steps, uir_diagnostics *diagnostics,
+                            uir_loop_list *out) {
     uint32_t first = out->count, number = 1;
     uir_tokenizer tokens;
     uir_arena arena;
@@ -154,7 +155,7 @@ uir_status uir_lower_replay(const uir_loop_function *function, const uir_machine
     uir_status status;
     do {
         status = numbered ? take_variant(&tokens, number++) : UIR_STATUS_OK;
-        if (status == UIR_STATUS_OK) status = replay_variant(function, device, &tokens, out);
+        if (status == UIR_STATUS_OK) status = replay_variant(function, machine, &tokens, out);
     } while (status == UIR_STATUS_OK && numbered && tokens.current.kind != UIR_TOKEN_END);
     if (status == UIR_STATUS_OK && tokens.current.kind != UIR_TOKEN_END)
         status =

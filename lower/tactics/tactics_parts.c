@@ -103,7 +103,7 @@ static uir_status join_nests(uir_tactic *t, const reduction *r, const uint32_t *
 /* Partial states, in memory for those that combine them. */
 static uir_status reduce_by_parts(uir_tactic *t, const reduction *r, int64_t length) {
     uint32_t outer, inner, combine, blocks[2 + UIR_LOOP_MAX_STATE] = {0, r->block}, states[UIR_LOOP_MAX_STATE];
-    const char *memory = uir_lower_space(t->device, UIR_SPACE_MEMORY);
+    const char *memory = uir_lower_space(t->machine, UIR_SPACE_MEMORY);
     UIR_TRY(uir_schedule_split(t->s, r->loops[r->longest], uir_tactic_number(t, length), &outer, &inner));
     UIR_TRY(uir_schedule_rfactor(t->s, r->block, outer, &blocks[0], &combine, NULL));
     const uir_loop_statement *update = uir_tactic_only_statement(t, r->block);
@@ -153,7 +153,7 @@ bool uir_tactic_leaves(const uir_tactic *t, uint32_t tensor) {
 bool uir_tactic_wants_parts(const uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, UIR_LOOP_NONE, blocks, MOST_BLOCKS);
     reduction r;
-    for (uint32_t i = 0; i < count && i < MOST_BLOCKS && t->device->has_device_barrier; i++)
+    for (uint32_t i = 0; i < count && i < MOST_BLOCKS && t->machine->has_device_barrier; i++)
         if (find_reduction(t, blocks[i], &r) && part_length(t, &r)) return true;
     return false;
 }

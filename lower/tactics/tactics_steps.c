@@ -68,7 +68,7 @@ static uir_status inline_widenings_of(uir_tactic *t, uint32_t update) {
     if (product.kind != UIR_LOOP_CALL || product.op != UIR_OP_MUL) return UIR_STATUS_OK;
     for (uint32_t k = 0; k < 2; k++)
         blocks[k] = find_widening(t, &t->f->expressions.data[product.arguments[k]], &stored[k]);
-    if (!uir_machine_multiplies_pair(t->device, sums, stored[0], stored[1])) return UIR_STATUS_OK;
+    if (!uir_machine_multiplies_pair(t->machine, sums, stored[0], stored[1])) return UIR_STATUS_OK;
     for (uint32_t k = 0; k < 2; k++)
         if (blocks[k] != UIR_LOOP_NONE && (k == 0 || blocks[1] != blocks[0]))
             UIR_TRY(uir_tactic_asked(uir_schedule_inline(t->s, blocks[k]), &done));
@@ -198,10 +198,10 @@ static uir_status row_tile(uir_tactic *t, uir_dim row_elements, uir_dim *out_fac
                      out_factor);
 }
 
-int64_t uir_tactic_count_units_apart(const uir_machine *device) {
-    int scratch = uir_machine_find_scratch(device);
-    if (scratch < 0 || device->spaces[scratch].scope != UIR_SCOPE_UNIT) return 0;
-    return uir_machine_count_units(device, 0); /* the kind that does all but products */
+int64_t uir_tactic_count_units_apart(const uir_machine *machine) {
+    int scratch = uir_machine_find_scratch(machine);
+    if (scratch < 0 || machine->spaces[scratch].scope != UIR_SCOPE_UNIT) return 0;
+    return uir_machine_count_units(machine, 0); /* the kind that does all but products */
 }
 
 /* Is some output made by pieces? That they cover all of it is not proved of such tiles. */
@@ -240,7 +240,7 @@ uir_status uir_tactic_bind_outer(uir_tactic *t, const uint32_t *loops, uint32_t 
     *out_at = loops[last];
     if (count <= 4) {
         uir_dim factor;
-        int64_t value, rows = 0, units = uir_tactic_count_units_apart(t->device);
+        int64_t value, rows = 0, units = uir_tactic_count_units_apart(t->machine);
         bool even = units && !has_pieces(t);
         UIR_TRY(even ? even_tile(t, loops, count, units, &factor) : row_tile(t, elements, &factor));
         bool whole = uir_dim_is_const(t->f->dims, uir_tactic_at(t, loops[last])->extent, &rows) && rows <= ROWS;
@@ -402,8 +402,8 @@ uir_status uir_tactic_bind_strays(uir_tactic *t) {
 
 /* What is on the chip, and where. */
 uir_status uir_tactic_place_temps(uir_tactic *t) {
-    const char *scratch = uir_lower_space(t->device, UIR_SPACE_SCRATCH);
-    const char *registers = uir_lower_space(t->device, UIR_SPACE_REGISTERS);
+    const char *scratch = uir_lower_space(t->machine, UIR_SPACE_SCRATCH);
+    const char *registers = uir_lower_space(t->machine, UIR_SPACE_REGISTERS);
     for (uint32_t i = 0; i < t->f->tensors.count; i++) {
         uint32_t blocks[MOST_BLOCKS];
         bool done;
@@ -464,9 +464,9 @@ static void look_at_slices(slicing *s) {
 }
 
 uir_status uir_tactic_pack_constants(uir_tactic *t) {
-    int memory = uir_machine_find_role(t->device, UIR_SPACE_MEMORY),
-        scratch = uir_machine_find_role(t->device, UIR_SPACE_SCRATCH);
-    if (memory < 0 || scratch < 0 || !uir_machine_wants_rows(t->device, scratch)) return UIR_STATUS_OK;
+    int memory = uir_machine_find_role(t->machine, UIR_SPACE_MEMORY),
+        scratch = uir_machine_find_role(t->machine, UIR_SPACE_SCRATCH);
+    if (memory < 0 || scratch < 0 || !uir_machine_wants_rows(t->machine, scratch)) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < t->f->tensors.count; i++) {
         const uir_loop_tensor *tensor = &t->f->tensors.data[i];
         slicing s = {.t = t, .tensor = i, .dim = UIR_LOOP_NONE};
@@ -495,7 +495,7 @@ uir_status uir_tactic_cache_operands(uir_tactic *t, uint32_t loop, bool of_rows)
     uint32_t count = t->f->tensors.count, tile = uir_schedule_parent(t->s, loop);
     bool tiled = uir_tactic_at(t, loop)->loop_kind == UIR_LOOP_SERIAL && tile != UIR_LOOP_NONE &&
                  uir_tactic_at(t, tile)->kind == UIR_LOOP_STATEMENT_FOR;
-    const char *scratch = uir_lower_space(t->device, UIR_SPACE_SCRATCH);
+    const char *scratch = uir_lower_space(t->machine, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < count && scratch; i++) {
         uint32_t copy;
         bool done;

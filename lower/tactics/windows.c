@@ -113,7 +113,7 @@ static uir_status place_made(uir_windows *w) {
     t->inside = t->unit;
     UIR_TRY(uir_contraction_order(t, loops, count));
     const uir_schedule_operand operand = {.name = "rows"};
-    const char *space = uir_lower_space(w->p.device, UIR_SPACE_LEFT);
+    const char *space = uir_lower_space(w->p.machine, UIR_SPACE_LEFT);
     if (!space) return uir_contraction_refuse(c, "the device has no on-chip space for a tile");
     t->places[0] = w->made_at;
     UIR_TRY(uir_schedule_cache_operand(t->s, c->update, &operand, iters, made, w->made_at, space, &w->p.copies[0],
@@ -143,7 +143,7 @@ static uir_status keep_sums(uir_windows *w) {
     for (uint32_t d = 0; d < w->p.f->tensors.data[c->tensor].rank; d++)
         for (uint32_t i = 0; i < 3; i++)
             if (spans[i]->axis != NONE && c->tensor_axes[d] == spans[i]->axis) dims[i] = d;
-    UIR_TRY(uir_contraction_keep_alive(&w->t, c->tensor, uir_lower_space(w->p.device, UIR_SPACE_ACCUMULATORS)));
+    UIR_TRY(uir_contraction_keep_alive(&w->t, c->tensor, uir_lower_space(w->p.machine, UIR_SPACE_ACCUMULATORS)));
     bool line = w->lines.axis == NONE || w->apart || !(w->joined || w->made); /* without lines */
     return fit(w, c->tensor, spans + line, dims + line, 3 - line);
 }
@@ -167,7 +167,7 @@ static uir_status keep_values(uir_windows *w) {
                         spans[count] = all[k];
                         dims[count++] = d;
                     }
-        UIR_TRY(uir_contraction_keep_alive(&w->t, tensor, uir_lower_space(w->p.device, UIR_SPACE_SCRATCH)));
+        UIR_TRY(uir_contraction_keep_alive(&w->t, tensor, uir_lower_space(w->p.machine, UIR_SPACE_SCRATCH)));
         UIR_TRY(fit(w, tensor, spans, dims, count));
     }
     return UIR_STATUS_OK;
@@ -233,7 +233,7 @@ static uir_status lay_out_taps(uir_windows *w) {
 /* One rounding for each product and sum, as mma has it, where the device has an instruction for that. */
 static uir_status multiply_and_add(uir_windows *w) {
     uir_loop_function *f = w->p.f;
-    const uir_machine *d = w->p.device;
+    const uir_machine *d = w->p.machine;
     uir_dtype dtype = EXPRESSION(f, STATEMENT(f, w->p.c.sum)->values[0])->dtype;
     int space = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
     if (!uir_iop_is_defined_for(UIR_IOP_FMA, dtype) || uir_dtype_bits(dtype) < 32 || space < 0 ||
@@ -310,17 +310,17 @@ static uir_status shape(uir_windows *w, uir_schedule *s, uir_arena *arena, uir_d
     return carry_out(w);
 }
 
-uir_status uir_windows_schedule(const uir_loop_function *function, const uir_machine *device, uir_text *steps,
+uir_status uir_windows_schedule(const uir_loop_function *function, const uir_machine *machine, uir_text *steps,
                                 uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken) {
     uir_arena arena;
-    uir_windows w = {.p = {.device = device, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}};
+    uir_windows w = {.p = {.machine = machine, .steps = steps, .products = 1, .sides = {{.axis = NONE}}}};
     uir_schedule *s = NULL;
     bool unknown = false;
     *out_taken = false;
     if (uir_loop_count_used_as(function, function->first, UIR_LOOP_USE_CONTRACTION) != 1) return UIR_STATUS_OK;
     UIR_TRY(uir_loop_clone(function, &w.p.f));
     uir_arena_init(&arena, &function->allocator);
-    uir_status status = uir_schedule_create(w.p.f, device, diagnostics, &s);
+    uir_status status = uir_schedule_create(w.p.f, machine, diagnostics, &s);
     if (status == UIR_STATUS_OK) status = shape(&w, s, &arena, diagnostics, out_taken, &unknown);
     if (status == UIR_STATUS_OK && *out_taken)
         status = uir_loop_list_add(out, w.p.f, uir_schedule_trace(s));

@@ -10,7 +10,7 @@
 #include "lower/lower.h"
 
 /* As uir_contraction_schedule. `out_taken`: whether the function is such a convolution; else it is not scheduled. */
-uir_status uir_windows_schedule(const uir_loop_function *function, const uir_machine *device, uir_text *steps,
+uir_status uir_windows_schedule(const uir_loop_function *function, const uir_machine *machine, uir_text *steps,
                                 uir_diagnostics *diagnostics, uir_loop_list *out, bool *out_taken);
 
 #endif

@@ -138,7 +138,7 @@ static bool is_linear(const uir_windows *w) {
 static bool pixels_meet(const uir_windows *w) {
     const uir_loop_access *image = &uir_windows_image_of(w)->load;
     const uir_loop_tensor *t = &w->p.f->tensors.data[image->tensor];
-    int64_t same_place = 2 * (int64_t)w->p.device->conflict_bytes, distance = 0, inner = uir_dtype_bits(t->dtype) / 8;
+    int64_t same_place = 2 * (int64_t)w->p.machine->conflict_bytes, distance = 0, inner = uir_dtype_bits(t->dtype) / 8;
     for (uint32_t d = t->rank; same_place && d-- > 0;) {
         int64_t step, extent;
         if (!uir_windows_known(w, step_along(w, image->indices[d], w->pixels.axis), &step)) return true;
@@ -181,7 +181,7 @@ static bool reads_windows(const uir_windows *w, uint32_t id) {
 }
 
 static int64_t columns_of_tile(const uir_windows *w, int64_t columns) {
-    int64_t most = PANELS * (int64_t)w->p.device->mma_n;
+    int64_t most = PANELS * (int64_t)w->p.machine->mma_n;
     return columns > most ? most : columns;
 }
 
@@ -258,7 +258,7 @@ static int64_t even_part(int64_t extent, int64_t most, int64_t step) {
 
 /* The most of a known number of channels that divide it, in whole vectors; else even parts. */
 static int64_t channel_part(const uir_windows *w, int64_t channels, int64_t most, int64_t panel) {
-    int64_t lanes = uir_machine_lanes(w->p.device);
+    int64_t lanes = uir_machine_lanes(w->p.machine);
     for (int64_t part = w->apart ? most : 0; part >= most / 4 && part >= lanes; part--)
         if (channels % part == 0 && part % lanes == 0) return part;
     return even_part(channels, most, panel);
@@ -278,7 +278,7 @@ static uir_status add_tile(uir_windows *w, uir_windows_span *s, const char *name
 
 /* Rows of a product are taken by blocks: by each line's, or by those of all lines together. */
 static int64_t blocks_of(const uir_windows *w, int64_t lines, int64_t pixels) {
-    int64_t block = w->p.device->mma_m ? w->p.device->mma_m : 1;
+    int64_t block = w->p.machine->mma_m ? w->p.machine->mma_m : 1;
     if (w->joined) return (lines * pixels + block - 1) / block;
     return lines * ((pixels + block - 1) / block);
 }
@@ -323,7 +323,7 @@ static int64_t depth_of(const uir_windows *w) {
 
 /* Cycles of a unit: multiply-adds of whole blocks of rows, or the weights' way from where they are. */
 static int64_t unit_cost(const uir_windows *w, int64_t lines, int64_t pixels) {
-    const uir_machine *d = w->p.device;
+    const uir_machine *d = w->p.machine;
     int64_t depth = depth_of(w), columns = 32, lanes = uir_machine_lanes(d);
     int64_t each = uir_machine_multiply_adds(d);
     (void)uir_windows_known(w, w->columns.tile, &columns);
@@ -361,7 +361,7 @@ static uir_status add_candidate(uir_windows *w, int64_t lines, int64_t pixels) {
 /* Lines and pixels of a tile: known ones in even parts, else by a table for each width of a line. */
 uir_status uir_windows_choose_tiles(uir_windows *w) {
     static const int64_t widths[] = {MOST_PIXELS, 28, 14, 7};
-    int64_t width = 1, height = 1, columns, most_lines = 1, panel = w->p.device->mma_n;
+    int64_t width = 1, height = 1, columns, most_lines = 1, panel = w->p.machine->mma_n;
     bool wide = uir_windows_known(w, w->pixels.extent, &width), high = uir_windows_known(w, w->lines.extent, &height);
     int64_t most_columns = w->apart ? CHANNELS : PANELS * panel;
     bool fixed = uir_windows_known(w, w->columns.extent, &columns);
@@ -403,7 +403,7 @@ uir_status uir_windows_choose_tiles(uir_windows *w) {
 /* Whole lines, as many as there is room for; what a unit costs depends on how long they are. */
 uir_status uir_windows_choose_made_tiles(uir_windows *w) {
     uir_loop_function *f = w->p.f;
-    const uir_machine *d = w->p.device;
+    const uir_machine *d = w->p.machine;
     uir_dims *dims = f->dims;
     int64_t depth = 1, columns = 1, width, height, most, lanes = uir_machine_lanes(d);
     int64_t each = uir_machine_multiply_adds(d), block = d->mma_m ? d->mma_m : 1;

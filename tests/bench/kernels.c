@@ -151,12 +151,12 @@ static bool find_kernel(const char *text, size_t length, const char *name, const
     return false;
 }
 
-static uir_status load(const options *o, const bench_case *c, const uir_machine *device, const uir_allocator *allocator,
-                       uir_diagnostics *diagnostics, uir_igraph **out) {
+static uir_status load(const options *o, const bench_case *c, const uir_machine *machine,
+                       const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph **out) {
     char path[512];
     size_t length, size;
     const char *begin;
-    const uir_machine *devices[] = {device};
+    const uir_machine *devices[] = {machine};
     uir_machine_list list = {devices, 1};
     snprintf(path, sizeof path, "%s/%s", o->folder, c->file);
     char *text = read_file(path, &length);
@@ -289,7 +289,7 @@ static uir_status run_case(const options *o, const bench_case *c, const uir_cpu_
     int64_t tiles[16], *values = NULL;
     bool *bound = NULL;
     uir_text_init(&source, &allocator);
-    uir_status status = load(o, c, &device->device, &allocator, diagnostics, &g);
+    uir_status status = load(o, c, &device->machine, &allocator, diagnostics, &g);
     if (status != UIR_STATUS_OK) goto done;
     values = calloc(uir_dims_symbol_count(g->dims) + 1, sizeof *values);
     bound = calloc(uir_dims_symbol_count(g->dims) + 1, sizeof *bound);
@@ -386,9 +386,9 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (o.json)
-        printf("{\"device\": \"cpu:%s\", \"rounds\": %d, \"kernels\": [", device.device.chip, o.rounds);
+        printf("{\"device\": \"cpu:%s\", \"rounds\": %d, \"kernels\": [", device.machine.chip, o.rounds);
     else
-        printf("cpu:%s, one thread, %s of %d rounds; limits measured in the same rounds\n", device.device.chip,
+        printf("cpu:%s, one thread, %s of %d rounds; limits measured in the same rounds\n", device.machine.chip,
                o.best ? "best" : "medians", o.rounds);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         outcome r = {0};

@@ -52,26 +52,26 @@ uir_status __wrap_uir_lower_build(uir_module *module, uir_node_id group, const c
     return __real_uir_lower_build(module, group, name, allocator, diagnostics, out_function);
 }
 
-uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out) {
-    uir_status status = __real_uir_lower_schedule(function, device, choice, steps, diagnostics, out);
+    uir_status status = __real_uir_lower_schedule(function, machine, choice, steps, diagnostics, out);
     return status == UIR_STATUS_OK && is_victim("schedule", function->name) ? refuse(diagnostics) : status;
 }
 
-uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
-uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
-uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out) {
-    uir_status status = __real_uir_lower_kernel(function, device, allocator, diagnostics, out);
+    uir_status status = __real_uir_lower_kernel(function, machine, allocator, diagnostics, out);
     return status == UIR_STATUS_OK && is_victim("igraph", function->name) ? refuse(diagnostics) : status;
 }
 

@@ -10,11 +10,11 @@ typedef struct world {
     uir_allocator allocator;
     uir_arena arena;
     uir_diagnostics d;
-    uir_machine device;
+    uir_machine machine;
 } world;
 
 static void begin(world *w) {
-    *w = (world){.allocator = uir_allocator_system(), .device = {.name = "made", .chip = "up", .mma_m = 6}};
+    *w = (world){.allocator = uir_allocator_system(), .machine = {.name = "made", .chip = "up", .mma_m = 6}};
     uir_arena_init(&w->arena, &w->allocator);
     uir_diagnostics_init(&w->d, &w->allocator);
 }
@@ -26,7 +26,7 @@ static void end(world *w) {
 
 static uir_digest identify(world *w, const char *kernel) {
     uir_digest digest;
-    assert_int_equal(uir_record_identify(&w->device, kernel, strlen(kernel), &w->allocator, &digest), UIR_STATUS_OK);
+    assert_int_equal(uir_record_identify(&w->machine, kernel, strlen(kernel), &w->allocator, &digest), UIR_STATUS_OK);
     return digest;
 }
 
@@ -78,11 +78,11 @@ static void a_record_is_for_a_kernel_on_a_device(void **state) {
     assert_memory_not_equal(&first, &other, sizeof first);
 #define CHANGE(field, value)                                                                                           \
     do {                                                                                                               \
-        uir_machine before = w.device;                                                                                 \
-        w.device.field = value;                                                                                        \
+        uir_machine before = w.machine;                                                                                \
+        w.machine.field = value;                                                                                       \
         other = identify(&w, "a");                                                                                     \
         assert_memory_not_equal(&first, &other, sizeof first);                                                         \
-        w.device = before;                                                                                             \
+        w.machine = before;                                                                                            \
     } while (0)
     CHANGE(name, "other");
     CHANGE(chip, "other");
@@ -96,7 +96,7 @@ static void a_record_is_for_a_kernel_on_a_device(void **state) {
     CHANGE(unit_cycles, 7);
     CHANGE(cache_bytes[1], 1 << 20);
     CHANGE(space_count, 1);
-    w.device.space_count = 1;
+    w.machine.space_count = 1;
     first = identify(&w, "a");
     CHANGE(spaces[0].capacity, 1 << 20);
     CHANGE(spaces[0].working_set, 1 << 20);

@@ -55,28 +55,28 @@ static bool is_victim(const char *name, uir_stage stage) {
     return current && current->stage == stage && strstr(name, current->victim);
 }
 
-uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status __real_uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out);
-uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_schedule(const uir_loop_function *function, const uir_machine *machine,
                                      uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                      uir_loop_list *out) {
     if (is_victim(function->name, UIR_STAGE_SCHEDULE))
         return uir_error(diagnostics, current->status, NULL, "%s", words);
-    return __real_uir_lower_schedule(function, device, choice, steps, diagnostics, out);
+    return __real_uir_lower_schedule(function, machine, choice, steps, diagnostics, out);
 }
 
-uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status __real_uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
-uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out);
-uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *device,
+uir_status __wrap_uir_lower_kernel(const uir_loop_function *function, const uir_machine *machine,
                                    const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph_list *out) {
     if (is_victim(function->name, UIR_STAGE_IGRAPH)) return uir_error(diagnostics, current->status, NULL, "%s", words);
-    return __real_uir_lower_kernel(function, device, allocator, diagnostics, out);
+    return __real_uir_lower_kernel(function, machine, allocator, diagnostics, out);
 }
 
 uir_status __real_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics);
@@ -86,10 +86,10 @@ uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diag
     return __real_uir_igraph_form_runs(igraph, diagnostics);
 }
 
-static uir_status compile(const uir_machine *device, uir_diagnostics *diagnostics, uir_compile *out_compile) {
+static uir_status compile(const uir_machine *machine, uir_diagnostics *diagnostics, uir_compile *out_compile) {
     uir_allocator allocator = uir_allocator_system();
     const uir_compile_options options = {
-        .description = device, .unfused = true, .isolates_faults = current && current->isolated};
+        .description = machine, .unfused = true, .isolates_faults = current && current->isolated};
     const uir_compile_text text = {source, strlen(source), "refusals", NULL};
     const uir_compile_call call = {.diagnostics = diagnostics};
     uir_compile_init(out_compile, NULL, &options, &allocator, NULL);
@@ -103,12 +103,12 @@ static bool has_kernel(const uir_lowering *lowering, const char *op) {
     return false;
 }
 
-static void check(const uir_machine *device, uint32_t whole) {
+static void check(const uir_machine *machine, uint32_t whole) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
     uir_compile c;
     uir_diagnostics_init(&diagnostics, &allocator);
-    uir_status status = compile(device, &diagnostics, &c);
+    uir_status status = compile(machine, &diagnostics, &c);
     if (current->ends) {
         bool fault = current->status != UIR_STATUS_OUT_OF_MEMORY && current->status != UIR_STATUS_CANCELLED;
         assert_int_equal(status, fault ? UIR_STATUS_INTERNAL : current->status);
@@ -145,7 +145,7 @@ static void test_refusals(void **state) {
     (void)state;
     uir_diagnostics_init(&diagnostics, &allocator);
     assert_int_equal(uir_cpu_describe("generic", &diagnostics, &cpu), UIR_STATUS_OK);
-    assert_int_equal(compile(&cpu.device, &diagnostics, &c), UIR_STATUS_OK);
+    assert_int_equal(compile(&cpu.machine, &diagnostics, &c), UIR_STATUS_OK);
     uint32_t whole = c.lowering.kernels.count;
     assert_true(has_kernel(&c.lowering, "matmul") && has_kernel(&c.lowering, "concat"));
     assert_int_equal(c.lowering.refusals.count, 0);
@@ -153,7 +153,7 @@ static void test_refusals(void **state) {
     uir_diagnostics_deinit(&diagnostics);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         current = &cases[i];
-        check(&cpu.device, whole);
+        check(&cpu.machine, whole);
     }
     current = NULL;
 }

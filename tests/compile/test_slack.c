@@ -86,9 +86,9 @@ static const struct {
      0},
 };
 
-static bool check(const uir_machine *device, size_t i) {
+static bool check(const uir_machine *machine, size_t i) {
     uir_allocator allocator = uir_allocator_system();
-    const uir_compile_options options = {.description = device};
+    const uir_compile_options options = {.description = machine};
     uir_diagnostics diagnostics;
     uir_compile c;
     char text[2000];
@@ -137,7 +137,7 @@ static void test_slack(void **state) {
     (void)state;
     uir_diagnostics_init(&diagnostics, &allocator);
     assert_int_equal(uir_cpu_describe("generic", &diagnostics, &cpu), UIR_STATUS_OK);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) wrong += !check(&cpu.device, i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) wrong += !check(&cpu.machine, i);
     uir_diagnostics_deinit(&diagnostics);
     assert_int_equal(wrong, 0);
 }

@@ -56,8 +56,8 @@ static void check_case(const fusion_case *c) {
     uir_diagnostics diagnostics;
     uir_module *module = NULL;
     uir_text text;
-    uir_machine device = {.name = "test", .spaces = {{.name = "sram", .capacity = c->chip}}, .space_count = 1};
-    uir_fusion_options options = {.device = c->chip ? &device : NULL, .most_operands = c->most_operands};
+    uir_machine machine = {.name = "test", .spaces = {{.name = "sram", .capacity = c->chip}}, .space_count = 1};
+    uir_fusion_options options = {.machine = c->chip ? &machine : NULL, .most_operands = c->most_operands};
     snprintf(source, sizeof source, "module opset 20\nsize N\nsize M\nsize P min 1000\nsize r\n%s\n", c->graph);
     uir_diagnostics_init(&diagnostics, &allocator);
     uir_text_init(&text, &allocator);

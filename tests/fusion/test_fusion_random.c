@@ -123,7 +123,7 @@ static const char *check_fused(campaign *c, made *plain, made *fused, uint64_t s
     if (seed % 3 == 0) /* room for attention and for products side by side */
         options.most_operands = held.most_operands = 2 * MOST_OPERANDS;
     if (seed % 2) {
-        options.device = &chip;
+        options.machine = &chip;
         held.row_bytes = CHIP / 2;
     }
     if (uir_module_verify(plain->f.module, &plain->f.diagnostics) != UIR_STATUS_OK) return "it does not verify";

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (uir_vm_encode(igraph, &h.diagnostics, &bytes) == UIR_STATUS_OK) {
             uir_status status = uir_vm_load(&h.allocator, bytes.data, bytes.length, &h.diagnostics, &vm);
             if (status != UIR_STATUS_OK) harness_say(&h, "load");
-            fuzz_require(status == UIR_STATUS_OK || strcmp(igraph->device->name, "cpu"),
+            fuzz_require(status == UIR_STATUS_OK || strcmp(igraph->machine->name, "cpu"),
                          "the VM refuses its own bytecode");
             for (uint32_t round = 0; vm && round < ROUNDS; round++) run(&h, igraph, vm, round);
         }

@@ -34,12 +34,12 @@ static void show_function(const uir_loop_function *f, const uir_allocator *alloc
     uir_text_deinit(&text);
 }
 
-uir_status lower_replay(const uir_loop_function *naive, const uir_machine *device, const char *trace,
+uir_status lower_replay(const uir_loop_function *naive, const uir_machine *machine, const char *trace,
                         uir_diagnostics *diagnostics, uir_loop_function **out_function) {
     uir_schedule *s = NULL;
     *out_function = NULL;
     uir_status status = uir_loop_clone(naive, out_function);
-    if (status == UIR_STATUS_OK) status = uir_schedule_create(*out_function, device, diagnostics, &s);
+    if (status == UIR_STATUS_OK) status = uir_schedule_create(*out_function, machine, diagnostics, &s);
     if (status == UIR_STATUS_OK) status = uir_schedule_replay(s, trace, strlen(trace));
     uir_schedule_destroy(s);
     if (status == UIR_STATUS_OK) return UIR_STATUS_OK;
@@ -59,7 +59,7 @@ static bool replays(lower_check *c, uint32_t at) {
     uir_text_init(&was, c->allocator);
     uir_text_init(&is, c->allocator);
     uir_loop_print(variant->function, &was);
-    if (lower_replay(c->lowered.naive, c->device, variant->trace.data, &d, &again) == UIR_STATUS_OK) {
+    if (lower_replay(c->lowered.naive, c->machine, variant->trace.data, &d, &again) == UIR_STATUS_OK) {
         uir_loop_print(again, &is);
         uir_loop_function_destroy(again);
     }
@@ -87,19 +87,19 @@ void lower_prepare(lower_check *c, uir_module *module, uir_node_id group) {
     } else if (uir_loop_verify(l->naive, &d) != UIR_STATUS_OK) {
         note(c, LOWER_VERIFY_NAIVE, NULL, &d);
     } else {
-        if (uir_lower_schedule(l->naive, c->device, &l->choice, &l->steps, &d, &l->scheduled) != UIR_STATUS_OK)
+        if (uir_lower_schedule(l->naive, c->machine, &l->choice, &l->steps, &d, &l->scheduled) != UIR_STATUS_OK)
             note(c, LOWER_SCHEDULE, NULL, &d);
         for (uint32_t i = 0; i < l->scheduled.count && c->stage == LOWER_FINE; i++) {
             if (uir_loop_verify(l->scheduled.variants[i].function, &d) != UIR_STATUS_OK) {
                 note(c, LOWER_VERIFY_SCHEDULED, NULL, &d);
             } else if (!replays(c, i)) {
                 break;
-            } else if (uir_lower_kernel(l->scheduled.variants[i].function, c->device, c->allocator, &d, &l->igraphs) !=
+            } else if (uir_lower_kernel(l->scheduled.variants[i].function, c->machine, c->allocator, &d, &l->igraphs) !=
                        UIR_STATUS_OK) {
                 note(c, LOWER_KERNEL, NULL, &d);
                 uir_igraph *refused = NULL;
                 uir_diagnostics_clear(&d);
-                if (c->show && uir_lower_kernel_build(l->scheduled.variants[i].function, c->device, UIR_DOUBLE_NONE,
+                if (c->show && uir_lower_kernel_build(l->scheduled.variants[i].function, c->machine, UIR_DOUBLE_NONE,
                                                       c->allocator, &d, &refused) == UIR_STATUS_OK)
                     uir_igraph_print(refused, &c->kernel_text);
                 uir_igraph_destroy(refused);

@@ -28,7 +28,7 @@ typedef enum lower_stage {
 const char *lower_stage_name(lower_stage stage);
 
 typedef struct lower_check {
-    const uir_machine *device;
+    const uir_machine *machine;
     const uir_allocator *allocator;
     bool show;                /* prints texts on failure */
     bool show_all;            /* always */
@@ -48,7 +48,7 @@ typedef struct lower_check {
 /* Build, schedule, kernels; sets stage and message. */
 void lower_prepare(lower_check *check, uir_module *module, uir_node_id group);
 /* The naive function after the steps of a trace; the caller destroys it. UNSUPPORTED: a step is refused. */
-uir_status lower_replay(const uir_loop_function *naive, const uir_machine *device, const char *trace,
+uir_status lower_replay(const uir_loop_function *naive, const uir_machine *machine, const char *trace,
                         uir_diagnostics *diagnostics, uir_loop_function **out_function);
 /* Runs at these values of the module's symbols (by id). False: the sizes make no sense (an extent below 0, a fault of
  * the graph itself, more elements or work than the check wants). */

@@ -84,7 +84,7 @@ static void show(const uir_igraph *g) {
 
 static void tell_failure(campaign *c, const uir_igraph *g, const char *what) {
     const uir_diagnostic *said = c->diagnostics.first;
-    printf("FAILED %s on %s: %s: %s\n", g->name, g->device->name, what, said ? said->message : "other bits");
+    printf("FAILED %s on %s: %s: %s\n", g->name, g->machine->name, what, said ? said->message : "other bits");
     if (c->verbose) show(g);
     c->tally.failed++;
 }
@@ -246,7 +246,7 @@ static bool holds(campaign *c, const uir_igraph *g, trial *trials, uint32_t coun
         uint64_t seeds = k == 0 ? c->interleavings : 5;
         for (uint64_t seed = 0; seed < seeds; seed++)
             if (!run(c, g, &trials[k], &(uir_interleaving){.seed = draw(c), .delayed_pipe = -1})) return false;
-        for (uint32_t p = 0; p < g->device->pipe_count; p++)
+        for (uint32_t p = 0; p < g->machine->pipe_count; p++)
             if (!run(c, g, &trials[k], &(uir_interleaving){.seed = draw(c), .delayed_pipe = (int32_t)p})) return false;
     }
     return true;
@@ -292,7 +292,7 @@ static void link_to(uir_igraph *g, const place *p, uint32_t item) {
 
 static void describe(const uir_igraph *g, const uir_iinstruction *i, char *out, size_t size) {
     const char *pointer = i->sync_pointer == UINT32_MAX ? "" : g->pointers.data[i->sync_pointer].name;
-    snprintf(out, size, "sync.%s.%s %%%s dist %u", g->device->pipes[i->sync_from], g->device->pipes[i->sync_to],
+    snprintf(out, size, "sync.%s.%s %%%s dist %u", g->machine->pipes[i->sync_from], g->machine->pipes[i->sync_to],
              pointer, i->sync_distance);
 }
 
@@ -307,7 +307,7 @@ static void check_without(campaign *c, uir_igraph *g, const place *p, trial *tri
     if (uir_igraph_verify(g, &c->diagnostics) == UIR_STATUS_OK) {
         c->tally.needless++;
         if (!holds(c, g, trials, count)) tell_failure(c, g, text);
-        if (c->verbose) printf("needless %s on %s: %s\n", g->name, g->device->name, text);
+        if (c->verbose) printf("needless %s on %s: %s\n", g->name, g->machine->name, text);
     } else {
         c->tally.refused++;
         bool wrong = shows(c, g, trials, count, i.sync_from, true);
@@ -316,7 +316,7 @@ static void check_without(campaign *c, uir_igraph *g, const place *p, trial *tri
         c->tally.out_of_order += ordered;
         c->tally.unseen += !wrong && !ordered;
         link_to(g, p, p->item);
-        if (!wrong) printf("%s %s on %s: %s\n", ordered ? "order" : "unseen", g->name, g->device->name, text);
+        if (!wrong) printf("%s %s on %s: %s\n", ordered ? "order" : "unseen", g->name, g->machine->name, text);
         if (!wrong && c->verbose) show(g);
     }
     link_to(g, p, p->item);
@@ -341,31 +341,32 @@ static void check_kernel(campaign *c, uir_igraph *g) {
 }
 
 /* ---- kernels of graphs ---- */
-static bool make_kernels(campaign *c, uir_module *module, uir_node_id node, const uir_machine *device, uir_lowered *l) {
+static bool make_kernels(campaign *c, uir_module *module, uir_node_id node, const uir_machine *machine,
+                         uir_lowered *l) {
     *l = (uir_lowered){.scheduled = {.allocator = c->allocator}, .igraphs = {.allocator = c->allocator}};
     uir_text_init(&l->steps, &c->allocator);
     uir_diagnostics_clear(&c->diagnostics);
     bool good =
         uir_lower_build(module, node, "k", &c->allocator, &c->diagnostics, &l->naive) == UIR_STATUS_OK &&
-        uir_lower_schedule(l->naive, device, &l->choice, &l->steps, &c->diagnostics, &l->scheduled) == UIR_STATUS_OK;
+        uir_lower_schedule(l->naive, machine, &l->choice, &l->steps, &c->diagnostics, &l->scheduled) == UIR_STATUS_OK;
     for (uint32_t v = 0; good && v < l->scheduled.count; v++)
-        good = uir_lower_kernel(l->scheduled.variants[v].function, device, &c->allocator, &c->diagnostics,
+        good = uir_lower_kernel(l->scheduled.variants[v].function, machine, &c->allocator, &c->diagnostics,
                                 &l->igraphs) == UIR_STATUS_OK;
     return good;
 }
 
 /* Few flags are no reason to have no kernel. */
-static void check_group(campaign *c, uir_module *module, uir_node_id node, const uir_machine *device) {
+static void check_group(campaign *c, uir_module *module, uir_node_id node, const uir_machine *machine) {
     uir_lowered l, other;
-    uir_machine with_all = *device;
+    uir_machine with_all = *machine;
     with_all.flag_count = 0;
-    bool good = make_kernels(c, module, node, device, &l);
+    bool good = make_kernels(c, module, node, machine, &l);
     for (uint32_t v = 0; v < l.igraphs.count && c->tally.kernels < c->most_kernels; v++)
         check_kernel(c, l.igraphs.igraphs[v]);
-    if (!good && device->flag_count) {
+    if (!good && machine->flag_count) {
         if (make_kernels(c, module, node, &with_all, &other)) {
-            printf("FAILED %s with %u flags has no kernel where one without a limit has\n", device->name,
-                   device->flag_count);
+            printf("FAILED %s with %u flags has no kernel where one without a limit has\n", machine->name,
+                   machine->flag_count);
             c->tally.failed++;
         }
         uir_lowered_deinit(&other);
@@ -373,7 +374,7 @@ static void check_group(campaign *c, uir_module *module, uir_node_id node, const
     uir_lowered_deinit(&l);
 }
 
-static void check_graph(campaign *c, uint64_t seed, const uir_machine *device) {
+static void check_graph(campaign *c, uint64_t seed, const uir_machine *machine) {
     static fusion_generator misleading;
     static generator general;
     fixture f;
@@ -388,7 +389,7 @@ static void check_graph(campaign *c, uint64_t seed, const uir_machine *device) {
             uir_graph_info graph = *uir_graph_get(f.module, (uir_graph_id){g});
             for (uint32_t n = 0; n < graph.nodes.count; n++)
                 if (uir_node_get(f.module, graph.nodes.data[n])->op == UIR_OP_GROUP)
-                    check_group(c, f.module, graph.nodes.data[n], device);
+                    check_group(c, f.module, graph.nodes.data[n], machine);
         }
     }
     fixture_close(&f);
@@ -423,7 +424,7 @@ static void check_refused(campaign *c, uir_igraph *g, const char *words, size_t 
     c->tally.refused += refused;
     uint32_t count = c->wrong ? make_trials(c, g, trials) : 0;
     bool shown = false;
-    for (uint32_t pipe = 0; count && !shown && pipe < g->device->pipe_count; pipe++)
+    for (uint32_t pipe = 0; count && !shown && pipe < g->machine->pipe_count; pipe++)
         shown = shows(c, g, trials, count, pipe, true);
     c->tally.wrong_elements += shown;
     uir_diagnostics_clear(&c->diagnostics);

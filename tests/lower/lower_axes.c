@@ -56,7 +56,7 @@ static void prepare(campaign *c, uint32_t module) {
             if (uir_node_get(f->module, graph.nodes.data[n])->op != UIR_OP_GROUP) continue;
             group *g = &c->groups[c->group_count];
             *g = (group){.module = module, .node = graph.nodes.data[n]};
-            g->check = (lower_check){.device = &c->cpu.device, .allocator = &c->allocator, .most = 2000};
+            g->check = (lower_check){.machine = &c->cpu.machine, .allocator = &c->allocator, .most = 2000};
             lower_prepare(&g->check, f->module, g->node);
             for (uint32_t k = 0; k < g->check.lowered.igraphs.count && g->check.stage == LOWER_FINE; k++)
                 if (uir_igraph_form_runs(g->check.lowered.igraphs.igraphs[k], NULL) != UIR_STATUS_OK)
@@ -149,7 +149,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (!c.cpu.runs_here) {
-        printf("skip: this machine does not run %s\n0 passed, 0 failed, 1 skipped\n", c.cpu.device.chip);
+        printf("skip: this machine does not run %s\n0 passed, 0 failed, 1 skipped\n", c.cpu.machine.chip);
         return 0;
     }
     if (draws) {

@@ -43,7 +43,7 @@ static bool shrink(const uir_dims *dims, int64_t *values, uint32_t symbols) {
     return true;
 }
 
-static int check_case(const group_case *of, const uir_machine *device, bool verbose, bool all, int rounds,
+static int check_case(const group_case *of, const uir_machine *machine, bool verbose, bool all, int rounds,
                       double work) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
@@ -63,7 +63,7 @@ static int check_case(const group_case *of, const uir_machine *device, bool verb
         uir_node_id node = graph.nodes.data[n];
         if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
         lower_check c = {
-            .device = device, .allocator = &allocator, .show = verbose, .show_all = all, .most_work = work};
+            .machine = machine, .allocator = &allocator, .show = verbose, .show_all = all, .most_work = work};
         lower_prepare(&c, module, node);
         uint32_t symbols = uir_dims_symbol_count(module->dims), runs = 0;
         for (int round = 0; c.stage == LOWER_FINE && round < rounds; round++) {
@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
         bool wanted = !named;
         for (int i = 1; i < argc; i++) wanted = wanted || !strcmp(argv[i], of->name);
         if (!wanted) continue;
-        failures += check_case(of, &cpu.device, verbose, all, k < count ? rounds : 1, k < count ? work : 0);
+        failures += check_case(of, &cpu.machine, verbose, all, k < count ? rounds : 1, k < count ? work : 0);
         groups++;
     }
     if (!groups) fprintf(stderr, "there is no such case\n");

@@ -244,7 +244,7 @@ static char *join(const lines *l) {
 
 /* ---- the campaign ---- */
 typedef struct campaign {
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_allocator allocator;
     draws draws;
     uint32_t counts[EDITS][OUTCOMES];
@@ -260,7 +260,7 @@ static void say(const campaign *c, const char *what, const lower_check *check, c
 /* The kernels with the variant's in place of the one that it has. */
 static bool put_in(campaign *c, lower_check *check, uint32_t at, uir_loop_function *function, uir_diagnostics *d) {
     uir_igraph_list made = {.allocator = c->allocator}, *all = &check->lowered.igraphs;
-    uir_status status = uir_lower_kernel(function, c->device, &c->allocator, d, &made);
+    uir_status status = uir_lower_kernel(function, c->machine, &c->allocator, d, &made);
     if (status == UIR_STATUS_OK && made.count == 1) {
         uir_igraph_destroy(all->igraphs[at]);
         all->igraphs[at] = made.igraphs[0];
@@ -305,7 +305,7 @@ static outcome try_trace(campaign *c, lower_check *check, uir_module *module, ui
     uir_diagnostics d;
     outcome found = OUTCOMES;
     uir_diagnostics_init(&d, &c->allocator);
-    uir_status status = lower_replay(check->lowered.naive, c->device, trace, &d, &function);
+    uir_status status = lower_replay(check->lowered.naive, c->machine, trace, &d, &function);
     if (status != UIR_STATUS_OK) {
         bool said =
             d.first && d.first->message[0] && (status == UIR_STATUS_UNSUPPORTED || status == UIR_STATUS_BAD_FILE);
@@ -329,7 +329,7 @@ static outcome try_trace(campaign *c, lower_check *check, uir_module *module, ui
 
 static bool edit_group(campaign *c, uir_module *module, uir_node_id node, uint32_t kind) {
     lower_check check = {
-        .device = c->device, .allocator = &c->allocator, .most = MOST_ELEMENTS, .most_work = MOST_WORK};
+        .machine = c->machine, .allocator = &c->allocator, .most = MOST_ELEMENTS, .most_work = MOST_WORK};
     lines l = {0};
     lower_prepare(&check, module, node);
     uint32_t count = check.lowered.scheduled.count, at = below(&c->draws, count), before = c->done;
@@ -427,7 +427,7 @@ int main(int argc, char **argv) {
     uir_diagnostics_init(&diagnostics, &c.allocator);
     uir_status status = uir_cpu_describe("generic", &diagnostics, &cpu);
     uir_diagnostics_deinit(&diagnostics);
-    c.device = &cpu.device;
+    c.machine = &cpu.machine;
     if (status != UIR_STATUS_OK || !models) {
         fprintf(stderr, "usage: uir-lower-edits [--edits N] [--seed S] [--at-least PERCENT] [-v] MODEL.onnx...\n");
         return 2;

@@ -247,12 +247,12 @@ static bool waits(const trial *t) {
     return true;
 }
 
-static void try_compiled(trial *t, const uir_machine *device) {
+static void try_compiled(trial *t, const uir_machine *machine) {
     const uir_lowering *lowering = &t->compile.lowering;
     for (uint32_t i = 0; i < lowering->refusals.count; i++)
         printf("refused %s %s\n", t->name, lowering->refusals.data[i].why);
     printf("kernels %s %u\n", t->name, lowering->kernels.count);
-    if (device->pipe_count > 1 && !waits(t)) printf("unready %s\n", t->name);
+    if (machine->pipe_count > 1 && !waits(t)) printf("unready %s\n", t->name);
     t->symbols = uir_dims_symbol_count(t->compile.primitives->dims);
     t->values = calloc((size_t)t->symbols + 1, sizeof *t->values);
     if (t->values && uir_launcher_create(lowering, NULL, 1, &t->allocator, &t->launcher) == UIR_STATUS_OK) run_sizes(t);
@@ -261,11 +261,11 @@ static void try_compiled(trial *t, const uir_machine *device) {
     free(t->values);
 }
 
-static void try_group(const char *path, const uir_machine *device, bool few) {
+static void try_group(const char *path, const uir_machine *machine, bool few) {
     const char *slash = strrchr(path, '/'), *begin = slash ? slash + 1 : path;
     char name[128];
     trial t = {.name = name, .few = few, .allocator = uir_allocator_system(), .seed = 1};
-    uir_compile_options options = {.description = device};
+    uir_compile_options options = {.description = machine};
     uir_arena arena;
     size_t length;
     char *text = read_file(path, &length);
@@ -278,7 +278,7 @@ static void try_group(const char *path, const uir_machine *device, bool few) {
     uir_status status = text ? uir_compile_read(&t.compile, UIR_STAGE_FUSION, &read, &t.said) : UIR_STATUS_BAD_FILE;
     if (status == UIR_STATUS_OK) status = uir_compile_run(&t.compile, UIR_STAGE_IGRAPH, &call);
     if (status == UIR_STATUS_OK)
-        try_compiled(&t, device);
+        try_compiled(&t, machine);
     else
         printf("fault %s %s\n", name, reason(&t));
     fflush(stdout);
@@ -292,19 +292,19 @@ int main(int argc, char **argv) {
     uir_allocator allocator = uir_allocator_system();
     uir_compile_machines *devices = NULL;
     uir_diagnostics said;
-    const uir_machine *device = NULL;
+    const uir_machine *machine = NULL;
     size_t length = 0;
     bool few = argc > 2 && !strcmp(argv[2], "-few");
     char *text = argc > 2 ? read_file(argv[1], &length) : NULL;
     uir_diagnostics_init(&said, &allocator);
     uir_status status = uir_compile_machines_create(&allocator, NULL, &said, &devices);
     if (status == UIR_STATUS_OK)
-        status = text ? uir_compile_machines_add(devices, text, length, argv[1], &said, &device)
+        status = text ? uir_compile_machines_add(devices, text, length, argv[1], &said, &machine)
                       : UIR_STATUS_INVALID_ARGUMENT;
     if (status != UIR_STATUS_OK)
         fprintf(stderr, "uir-lower-machines: %s\n",
                 said.first ? said.first->message : "MACHINE.device [-few] GROUP.graph...");
-    for (int i = few ? 3 : 2; i < argc && status == UIR_STATUS_OK; i++) try_group(argv[i], device, few);
+    for (int i = few ? 3 : 2; i < argc && status == UIR_STATUS_OK; i++) try_group(argv[i], machine, few);
     uir_compile_machines_destroy(devices);
     uir_diagnostics_deinit(&said);
     free(text);

@@ -36,7 +36,7 @@ static void print_ops(const uir_module *module, const uir_graph_info *body) {
     }
 }
 
-static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const uir_machine *device,
+static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const uir_machine *machine,
                         const uir_allocator *allocator) {
     uir_graph_info graph = *uir_graph_get(module, id);
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
@@ -45,7 +45,7 @@ static void lower_graph(settings *s, uir_module *module, uir_graph_id id, const 
         uir_graph_info body = *uir_graph_get(module, uir_node_find_attribute(module, &node, "body")->value.graph);
         const char *kind = kind_of(module, &body);
         if (s->only && strcmp(kind, s->only)) continue;
-        lower_check c = {.device = device, .allocator = allocator, .show = s->verbose, .show_all = s->all};
+        lower_check c = {.machine = machine, .allocator = allocator, .show = s->verbose, .show_all = s->all};
         lower_prepare(&c, module, graph.nodes.data[n]);
         if (c.stage == LOWER_FINE && s->run) (void)lower_run_small(&c, module, graph.nodes.data[n]);
         s->tried++;
@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
     }
     if (status == UIR_STATUS_OK) {
         uint32_t graphs = module->graphs.count;
-        for (uint32_t g = 1; g < graphs; g++) lower_graph(&s, module, (uir_graph_id){g}, &cpu.device, &allocator);
+        for (uint32_t g = 1; g < graphs; g++) lower_graph(&s, module, (uir_graph_id){g}, &cpu.machine, &allocator);
         printf("%s: %u groups, %u lowered; traces of %u variants replay, %u have none\n", s.path, s.tried, s.fine,
                s.traced, s.untraced);
     }

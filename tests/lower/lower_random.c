@@ -65,7 +65,7 @@ typedef struct campaign {
     uint64_t stages[LOWER_FINE + 1];
     uint64_t groups, ran, wrong;
     bool verbose, prints;
-    const uir_machine *device;
+    const uir_machine *machine;
 } campaign;
 
 static void count_steps(const uir_text *trace, uint64_t *counts) {
@@ -129,7 +129,7 @@ static bool may_be_refused(lower_stage stage, uint64_t seed) {
 static void check_group(campaign *c, uir_module *module, uir_node_id node, uint64_t seed) {
     uir_allocator allocator = uir_allocator_system();
     static const int64_t tried[] = {1, 2, 3, 0, 4, 5, 7, 8, 17};
-    lower_check check = {.device = c->device, .allocator = &allocator, .show = c->verbose, .most = 1000};
+    lower_check check = {.machine = c->machine, .allocator = &allocator, .show = c->verbose, .most = 1000};
     uir_diagnostics said;
     uir_text trace;
     lower_prepare(&check, module, node);
@@ -137,7 +137,7 @@ static void check_group(campaign *c, uir_module *module, uir_node_id node, uint6
     uir_text_init(&trace, &allocator);
     count_steps(&check.lowered.steps, c->by_tactics);
     if (check.stage == LOWER_FINE) {
-        check.steps = random_steps(check.lowered.naive, c->device, seed * 97 + node.id, &said, &trace);
+        check.steps = random_steps(check.lowered.naive, c->machine, seed * 97 + node.id, &said, &trace);
         if (!check.steps) {
             check.stage = LOWER_VERIFY_SCHEDULED;
             snprintf(check.message, sizeof check.message, "after steps at random: %s",
@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
     static uir_cpu_device cpu;
     uir_diagnostics d;
     uir_allocator allocator = uir_allocator_system();
-    campaign c = {.device = &cpu.device};
+    campaign c = {.machine = &cpu.machine};
     uint64_t count = 100, seed = 1;
     int numbers = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -55,7 +55,7 @@ static uir_status decompose(world *w) {
 }
 
 static uir_status run_pass(world *w, const uir_pass *pass, size_t count) {
-    uir_pass_options options = {.check_text = true, .device = &columns};
+    uir_pass_options options = {.check_text = true, .machine = &columns};
     return uir_passes_run(w->module, pass, count, &options);
 }
 
@@ -94,7 +94,7 @@ static void check_idempotent(const golden_file *file, const golden_case *c, worl
         if (pass) {
             uir_arena scratch;
             uir_arena_init(&scratch, &w->allocator);
-            uir_pass_context context = {.diagnostics = &w->diagnostics, .scratch = &scratch, .device = &columns};
+            uir_pass_context context = {.diagnostics = &w->diagnostics, .scratch = &scratch, .machine = &columns};
             assert_int_equal(pass->run(w->module, &context), UIR_STATUS_OK);
             if (context.changes) fail_msg("%s:%d: pass %s changes its own result", file->path, c->line, pass->name);
             uir_arena_deinit(&scratch);

@@ -465,7 +465,7 @@ static void print_bytes(const uir_machine *d, const uir_estimate *e) {
 
 /* What the kernel moves, and how long its machine would take. */
 static uir_status estimate(const run_state *s) {
-    const uir_machine *d = s->igraph->device;
+    const uir_machine *d = s->igraph->machine;
     uir_estimate e;
     UIR_TRY(uir_igraph_estimate(s->igraph, s->dims, s->tiles, NULL, s->diagnostics, &e));
     print_bytes(d, &e);

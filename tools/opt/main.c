@@ -219,7 +219,7 @@ static uir_status run_list(work *w, const uir_igraph_list *list) {
 }
 
 static bool is_for(const uir_igraph *igraph, const char *device) {
-    return uir_target_name_is(uir_target_name_split(device), igraph->device->name);
+    return uir_target_name_is(uir_target_name_split(device), igraph->machine->name);
 }
 
 static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *text) {
@@ -228,7 +228,7 @@ static uir_status print_list(work *w, const uir_igraph_list *list, uir_text *tex
         if (w->options->kernel && strcmp(list->igraphs[i]->name, w->options->kernel)) continue;
         if (w->options->device && !is_for(list->igraphs[i], w->options->device)) {
             complain("leave out --device", "kernel @%s is for device '%s', not for --device %s", list->igraphs[i]->name,
-                     list->igraphs[i]->device->name, w->options->device);
+                     list->igraphs[i]->machine->name, w->options->device);
             return UIR_STATUS_INVALID_ARGUMENT;
         }
         any = true;
@@ -243,9 +243,9 @@ static uir_status run_kernels(work *w) {
     uir_compile_machines *devices = NULL;
     uir_igraph_list list = {0};
     uir_text text;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_text_init(&text, w->allocator);
-    uir_status status = opt_make_devices(w->options, w->allocator, w->diagnostics, &devices, &device);
+    uir_status status = opt_make_devices(w->options, w->allocator, w->diagnostics, &devices, &machine);
     if (status == UIR_STATUS_OK)
         status = uir_igraph_parse_list(w->allocator, uir_compile_machines_get(devices), w->text, w->length,
                                        w->options->file, w->diagnostics, &list);

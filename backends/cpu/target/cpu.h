@@ -31,7 +31,7 @@ typedef enum uir_cpu_variant {
 enum { UIR_CPU_BYTE_GROUP = 4 };
 
 typedef struct uir_cpu_device {
-    uir_machine device;
+    uir_machine machine;
     uir_cpu_variant variant;
     bool runs_here; /* this machine can execute the variant */
 } uir_cpu_device;

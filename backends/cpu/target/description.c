@@ -184,10 +184,10 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown CPU variant '%s'; use one of %s",
                          name ? name : "", known);
     }
-    *out = (uir_cpu_device){.device = from_template(&variants[chosen]),
+    *out = (uir_cpu_device){.machine = from_template(&variants[chosen]),
                             .variant = (uir_cpu_variant)chosen,
                             .runs_here = uir_cpu_variant_runs_here((uir_cpu_variant)chosen)};
-    uir_machine *d = &out->device;
+    uir_machine *d = &out->machine;
     for (int level = 0; level < 3; level++)
         if (!name || machine.given[level]) d->cache_bytes[level] = machine.cache_bytes[level];
     long cores = !name ? sysconf(_SC_NPROCESSORS_ONLN) : 0;

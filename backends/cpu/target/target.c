@@ -7,7 +7,7 @@
 static uir_status describe(const char *variant, uir_diagnostics *diagnostics, uir_target_machine *out) {
     uir_cpu_device cpu;
     UIR_TRY(uir_cpu_describe(variant, diagnostics, &cpu));
-    *out = (uir_target_machine){cpu.device, uir_cpu_variant_name(cpu.variant), cpu.runs_here};
+    *out = (uir_target_machine){cpu.machine, uir_cpu_variant_name(cpu.variant), cpu.runs_here};
     return UIR_STATUS_OK;
 }
 

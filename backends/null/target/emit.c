@@ -49,7 +49,7 @@ static const char *with_underscores(emitter *e, const char *name) {
 static const char *space_of(emitter *e, const uir_iinstruction *in, uint32_t slice) {
     const uir_igraph *g = e->c.igraph;
     if (slice >= in->slice_count) return "none";
-    return g->device->spaces[g->pointers.data[in->slices[slice].pointer].space].name;
+    return g->machine->spaces[g->pointers.data[in->slices[slice].pointer].space].name;
 }
 
 /* The snippet with its words replaced. */
@@ -172,7 +172,7 @@ static void emit_places(emitter *e, const char *ends[UIR_MACHINE_MAX_SPACES]) {
     for (uint32_t s = 0; s < UIR_MACHINE_MAX_SPACES; s++) ends[s] = "0";
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
-        const uir_space *space = &g->device->spaces[p->space];
+        const uir_space *space = &g->machine->spaces[p->space];
         const char *name = e->pointers[i];
         if (p->role != UIR_IPOINTER_LOCAL) continue;
         uir_c_line(&e->c, "UIR_LET %s_span = uir_max(0, %s);", name, uir_c_dim(&e->c, p->element_span));
@@ -215,11 +215,11 @@ static void emit_body(emitter *e, const char *symbol, uint32_t index, const uir_
 /* The host's part: how many groups and units, who shares which spaces, and what they run. */
 static void emit_launch(emitter *e, const char *symbol, uint32_t index,
                         const char *const ends[UIR_MACHINE_MAX_SPACES]) {
-    const uir_machine *device = e->c.igraph->device;
+    const uir_machine *machine = e->c.igraph->machine;
     const uir_iphase *phase = &e->c.igraph->phases.data[index];
     const char *bodies = "", *spaces = "";
-    for (uint32_t s = 0; s < device->space_count; s++)
-        spaces = uir_c_format(&e->c, "%s{%s, %d}, ", spaces, ends[s], device->spaces[s].scope != UIR_SCOPE_UNIT);
+    for (uint32_t s = 0; s < machine->space_count; s++)
+        spaces = uir_c_format(&e->c, "%s{%s, %d}, ", spaces, ends[s], machine->spaces[s].scope != UIR_SCOPE_UNIT);
     for (uint32_t b = 0; b < phase->body_count; b++)
         bodies =
             uir_c_format(&e->c, "%s{%s_phase%u_%u, %u, %u}, ", bodies, symbol, index, b, phase->bodies[b].unit_kind,

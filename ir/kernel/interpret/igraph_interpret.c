@@ -49,8 +49,8 @@ static uir_status make_storage(imachine *machine, uir_arena *arena, const iunit 
 static const istorage *imachine_storage(const imachine *machine, const iunit *unit, uint32_t pointer) {
     const uir_ipointer *p = &machine->igraph->pointers.data[pointer];
     if (p->role != UIR_IPOINTER_LOCAL) return &machine->storage[pointer];
-    return machine->igraph->device->spaces[p->space].scope == UIR_SCOPE_UNIT ? &unit->storage[pointer]
-                                                                             : &machine->group.storage[pointer];
+    return machine->igraph->machine->spaces[p->space].scope == UIR_SCOPE_UNIT ? &unit->storage[pointer]
+                                                                              : &machine->group.storage[pointer];
 }
 
 static void poison(const istorage *storage, int64_t first, int64_t instances) {
@@ -212,7 +212,7 @@ static uir_status tell_order(imachine *machine, const char *format, const uir_ip
 static uir_status touch_place(imachine *machine, const iunit *unit, uint32_t pointer) {
     const uir_ipointer *p = &machine->igraph->pointers.data[pointer];
     if (!unit->sequence || p->role != UIR_IPOINTER_LOCAL ||
-        machine->igraph->device->spaces[p->space].scope != UIR_SCOPE_UNIT)
+        machine->igraph->machine->spaces[p->space].scope != UIR_SCOPE_UNIT)
         return UIR_STATUS_OK;
     const istorage *place = &unit->storage[uir_igraph_place(machine->igraph, pointer)];
     istorage *storage = &unit->storage[pointer];
@@ -254,7 +254,7 @@ uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *
 static uir_status take_place(imachine *machine, const iunit *unit, uint32_t pointer) {
     const uir_igraph *g = machine->igraph;
     const uir_ipointer *p = &g->pointers.data[pointer];
-    bool of_unit = g->device->spaces[p->space].scope == UIR_SCOPE_UNIT;
+    bool of_unit = g->machine->spaces[p->space].scope == UIR_SCOPE_UNIT;
     istorage *storage = of_unit ? unit->storage : machine->group.storage,
              *place = &storage[uir_igraph_place(g, pointer)];
     uint32_t before = place->holder;
@@ -561,7 +561,7 @@ static uir_status make_locals(imachine *machine, uir_arena *arena, const iunit *
                               istorage *storage) {
     for (uint32_t i = 0; i < machine->igraph->pointers.count; i++) {
         const uir_ipointer *p = &machine->igraph->pointers.data[i];
-        bool of_unit = machine->igraph->device->spaces[p->space].scope == UIR_SCOPE_UNIT;
+        bool of_unit = machine->igraph->machine->spaces[p->space].scope == UIR_SCOPE_UNIT;
         if (p->role == UIR_IPOINTER_LOCAL && of_unit == unit_scope)
             UIR_TRY(make_storage(machine, arena, unit, p, &storage[i]));
     }

@@ -63,7 +63,7 @@ uir_status uir_imachine_open_queues(imachine *machine, uir_arena *arena, uint32_
     iqueues *queues;
     UIR_TRY_ALLOCATE(queues, uir_arena_allocate_array(arena, 1, sizeof *queues));
     queues->arena = arena;
-    for (uint32_t p = 0; p < machine->igraph->device->pipe_count; p++)
+    for (uint32_t p = 0; p < machine->igraph->machine->pipe_count; p++)
         UIR_TRY_ALLOCATE(queues->pipes[p].last, uir_arena_allocate_array(arena, machine->igraph->pointers.count + 1,
                                                                          sizeof *queues->pipes[p].last));
     unit->queues = queues;
@@ -165,7 +165,7 @@ uir_status uir_imachine_give(imachine *machine, iunit *unit, uint32_t id, bool *
 bool uir_imachine_hold_index(const imachine *machine, iunit *unit, uint32_t id) {
     uint32_t place = uir_igraph_place(machine->igraph, machine->igraph->items.data[id].index.slice.pointer);
     iqueues *queues = unit->queues;
-    for (uint32_t p = 0; p < machine->igraph->device->pipe_count; p++)
+    for (uint32_t p = 0; p < machine->igraph->machine->pipe_count; p++)
         queues->awaited[p] = queues->pipes[p].last[place];
     bool held = uir_imachine_is_held(unit);
     if (held) hold(unit, id);
@@ -214,7 +214,7 @@ static uint32_t count_ready(imachine *machine, bool delayed, uint32_t wanted, ui
     uint32_t count = 0;
     for (uint32_t u = 0; u < machine->group.unit_count; u++) {
         iunit *unit = &machine->group.units[u];
-        for (uint32_t p = 0; unit->queued && p < machine->igraph->device->pipe_count; p++) {
+        for (uint32_t p = 0; unit->queued && p < machine->igraph->machine->pipe_count; p++) {
             bool is_delayed = (int32_t)p == machine->interleaving->delayed_pipe;
             if (is_delayed != delayed || !is_ready(unit, &unit->queues->pipes[p])) continue;
             if (count++ != wanted) continue;

@@ -86,7 +86,7 @@ static inline const uir_ipointer *uir_iverify_pointer(const uir_iverifier *v, ui
     return &v->g->pointers.data[pointer];
 }
 static inline const uir_space *uir_iverify_space(const uir_iverifier *v, uint32_t pointer) {
-    return &v->g->device->spaces[v->g->pointers.data[pointer].space];
+    return &v->g->machine->spaces[v->g->pointers.data[pointer].space];
 }
 static inline bool uir_iverify_is_dram(const uir_iverifier *v, uint32_t pointer) {
     return uir_iverify_space(v, pointer)->scope == UIR_SCOPE_DEVICE;

@@ -245,7 +245,7 @@ static uir_term buffer_bytes(uir_iverifier *v, uint32_t index) {
 
 static void check_capacity(uir_iverifier *v, uint32_t space_index) {
     uir_terms *t = &v->terms;
-    const uir_space *space = &v->g->device->spaces[space_index];
+    const uir_space *space = &v->g->machine->spaces[space_index];
     uir_term total = uir_term_const(t, 0);
     uint32_t line = 0;
     for (uint32_t i = 0; i < v->g->pointers.count; i++) {
@@ -337,12 +337,12 @@ void uir_iverify_header(uir_iverifier *v) {
         }
         for (uint32_t b = 0; b < phase->body_count; b++) {
             uir_term of_body = uir_term_mul(&v->terms, units, uir_term_const(&v->terms, phase->bodies[b].unit_count));
-            if (!uir_term_prove_le(&v->terms, of_body, uir_term_const(&v->terms, g->device->units_per_group)))
-                uir_iverify_report(v, 0, "a group of %s has %u units at most", g->device->name,
-                                   g->device->units_per_group);
+            if (!uir_term_prove_le(&v->terms, of_body, uir_term_const(&v->terms, g->machine->units_per_group)))
+                uir_iverify_report(v, 0, "a group of %s has %u units at most", g->machine->name,
+                                   g->machine->units_per_group);
         }
     }
     for (uint32_t i = 0; i < g->candidates.count; i++) check_candidate(v, &c, &g->candidates.data[i]);
     check_tree_dims(&c);
-    for (uint32_t s = 0; s < g->device->space_count; s++) check_capacity(v, s);
+    for (uint32_t s = 0; s < g->machine->space_count; s++) check_capacity(v, s);
 }

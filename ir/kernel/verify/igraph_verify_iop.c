@@ -264,7 +264,7 @@ static void check_blocks(const check *c, const uir_islice *slice) {
     int64_t rows, columns;
     if (!uir_space_get_block(space, p->dtype, &rows, &columns) || lies_in_blocks(c, slice)) return;
     complain(c, "layout: %%%s must be in the blocks of %s on %s for %s: %s, of %lld x %lld elements of %s", p->name,
-             space->name, c->v->g->device->name, c->row->name, uir_space_blocks_name(space->blocks), (long long)rows,
+             space->name, c->v->g->machine->name, c->row->name, uir_space_blocks_name(space->blocks), (long long)rows,
              (long long)columns, uir_dtype_name(p->dtype));
 }
 
@@ -312,7 +312,7 @@ static void check_contiguous(const check *c, const uir_islice *slice) {
                 stride == 1;
     if (slice->window || (!single && !unit))
         complain(c, "layout: the last dim of %s must be contiguous for %s on %s", text(c, slice), c->row->name,
-                 c->v->g->device->name);
+                 c->v->g->machine->name);
     check_alignment(c, slice);
 }
 
@@ -343,7 +343,7 @@ static void check_pieces(const check *c, const uir_islice *slice) {
     uir_term start = uir_term_of_dim(&c->v->terms, slice->starts[p->rank - 1]);
     if (!piece || piece * bytes % space->alignment || !divides(c, start, (uint32_t)piece))
         complain(c, "layout: rows of %s must be in pieces of a multiple of %u bytes for %s on %s", text(c, slice),
-                 space->alignment, c->row->name, c->v->g->device->name);
+                 space->alignment, c->row->name, c->v->g->machine->name);
 }
 
 /* Is the order of elements the same, and the place in it? */
@@ -366,14 +366,14 @@ static void check_same_format(const check *c) {
     for (uint32_t k = 1; k < c->i->slice_count; k++)
         if (!has_format_of(c, &s[0], &s[k]))
             complain(c, "layout: %s must have the layout of %s for %s on %s, which keeps the order", text(c, &s[k]),
-                     text(c, &s[0]), c->row->name, c->v->g->device->name);
+                     text(c, &s[0]), c->row->name, c->v->g->machine->name);
 }
 
 static void check_transposes(const check *c) {
     for (uint32_t k = 1; k < c->i->slice_count; k++)
         if (lie_of_window(c, &c->i->slices[k]) != UIR_IWINDOW_ACROSS)
             complain(c, "layout: %s must be a matrix read by columns for %s on %s, which transposes",
-                     text(c, &c->i->slices[k]), c->row->name, c->v->g->device->name);
+                     text(c, &c->i->slices[k]), c->row->name, c->v->g->machine->name);
     check_contiguous(c, &c->i->slices[0]);
 }
 
@@ -385,25 +385,25 @@ static void check_broadcasts(const check *c, uint32_t constraints) {
         int64_t count;
         if (operand->block && (constraints & UIR_LEGAL_BLOCK_BROADCAST) &&
             (!uir_term_is_const(&c->v->terms, count_of(c, operand, operand->rank - 1), &count) || count * bytes != 32))
-            complain(c, "a block operand on %s must be 32 bytes wide: %s", c->v->g->device->name, text(c, operand));
+            complain(c, "a block operand on %s must be 32 bytes wide: %s", c->v->g->machine->name, text(c, operand));
         for (uint32_t n = 1; n <= operand->rank && n <= result->rank; n++) {
             bool repeats = is_one(c, operand, operand->rank - n) && !is_one(c, result, result->rank - n) &&
                            !(operand->block && n == 1);
             if (repeats &&
                 ((constraints & UIR_LEGAL_NO_BROADCAST) || (n == 1 && (constraints & UIR_LEGAL_BLOCK_BROADCAST))))
-                complain(c, "%s on %s does not broadcast %s", c->row->name, c->v->g->device->name, text(c, operand));
+                complain(c, "%s on %s does not broadcast %s", c->row->name, c->v->g->machine->name, text(c, operand));
         }
     }
 }
 
 static void check_constraints(const check *c, uint32_t constraints) {
     uir_iinstruction *i = c->i;
-    const uir_machine *device = c->v->g->device;
+    const uir_machine *machine = c->v->g->machine;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         const uir_ipointer *p = uir_iverify_pointer(c->v, i->slices[k].pointer);
         if (constraints & UIR_LEGAL_LAST_CONTIGUOUS) check_contiguous(c, &i->slices[k]);
         if ((constraints & UIR_LEGAL_SAME_SPACE) && p->space != uir_iverify_pointer(c->v, i->slices[0].pointer)->space)
-            complain(c, "%s on %s requires all its operands in one space", c->row->name, device->name);
+            complain(c, "%s on %s requires all its operands in one space", c->row->name, machine->name);
         if (constraints & UIR_LEGAL_FRACTAL) check_blocks(c, &i->slices[k]);
         if (constraints & UIR_LEGAL_IN_PIECES) check_pieces(c, &i->slices[k]);
     }
@@ -411,27 +411,28 @@ static void check_constraints(const check *c, uint32_t constraints) {
     if (constraints & UIR_LEGAL_TRANSPOSES) check_transposes(c);
     if (constraints & (UIR_LEGAL_BLOCK_BROADCAST | UIR_LEGAL_NO_BROADCAST)) check_broadcasts(c, constraints);
     if ((constraints & UIR_LEGAL_REDUCE_SCRATCH) && i->axis == UIR_IAXIS_ROW && !i->has_scratch)
-        complain(c, "%s.row on %s needs a scratch slice", c->row->name, device->name);
+        complain(c, "%s.row on %s needs a scratch slice", c->row->name, machine->name);
     if ((constraints & UIR_LEGAL_EQUAL_OPERANDS) && i->dtype_b != i->dtype_c)
-        complain(c, "dtype: both operands of %s on %s must have one dtype", c->row->name, device->name);
+        complain(c, "dtype: both operands of %s on %s must have one dtype", c->row->name, machine->name);
 }
 
 static void check_legal(const check *c, uint32_t unit_kind) {
     uir_iinstruction *i = c->i;
-    const uir_machine *device = c->v->g->device;
+    const uir_machine *machine = c->v->g->machine;
     for (uint32_t k = 0; k < i->slice_count; k++) {
         const uir_space *space = uir_iverify_space(c->v, i->slices[k].pointer);
         if (!(space->unit_kinds >> unit_kind & 1))
-            uir_iverify_report(c->v, c->line, "a %s unit of %s does not reach %s", device->unit_kinds[unit_kind],
-                               device->name, space->name);
+            uir_iverify_report(c->v, c->line, "a %s unit of %s does not reach %s", machine->unit_kinds[unit_kind],
+                               machine->name, space->name);
     }
     uint32_t result = uir_iverify_pointer(c->v, i->slices[0].pointer)->space;
     int row = uir_igraph_find_legal(c->v->g, i, unit_kind, 0);
     if (row < 0) {
         uir_iverify_report(
             c->v, c->line,
-            "illegal on %s: no %s unit supports %s.%s with its result in %s and operands in these spaces", device->name,
-            device->unit_kinds[unit_kind], c->row->name, uir_dtype_name(i->dtype), device->spaces[result].name);
+            "illegal on %s: no %s unit supports %s.%s with its result in %s and operands in these spaces",
+            machine->name, machine->unit_kinds[unit_kind], c->row->name, uir_dtype_name(i->dtype),
+            machine->spaces[result].name);
         return;
     }
     /* Of the rows that fit, the first whose constraints hold; where none's do, those of the first are wanted. */
@@ -439,12 +440,12 @@ static void check_legal(const check *c, uint32_t unit_kind) {
         bool wrong = false;
         check ask = *c;
         ask.wrong = &wrong;
-        check_constraints(&ask, device->legal[other].constraints);
+        check_constraints(&ask, machine->legal[other].constraints);
         i->legal_row = (uint32_t)other;
         if (!wrong) return;
     }
     i->legal_row = (uint32_t)row;
-    check_constraints(c, device->legal[row].constraints);
+    check_constraints(c, machine->legal[row].constraints);
 }
 
 static void check_roles(const check *c) {

@@ -175,11 +175,11 @@ static void compare_bodies(uir_iverifier *v, const uir_iaccess *a, const uir_iac
     const uir_iaccess *first = a->body < b->body ? a : b, *second = a->body < b->body ? b : a;
     if (bodies_synchronised(v, first, second)) return;
     const uir_iphase *phase = &v->g->phases.data[a->phase];
-    const uir_machine *device = v->g->device;
+    const uir_machine *machine = v->g->machine;
     uir_iverify_report(
         v, second->line, "%%%s is shared by two bodies that run at once: missing sync.%s.%s between lines %u and %u",
-        uir_iverify_pointer(v, a->pointer)->name, device->unit_kinds[phase->bodies[first->body].unit_kind],
-        device->unit_kinds[phase->bodies[second->body].unit_kind], first->line, second->line);
+        uir_iverify_pointer(v, a->pointer)->name, machine->unit_kinds[phase->bodies[first->body].unit_kind],
+        machine->unit_kinds[phase->bodies[second->body].unit_kind], first->line, second->line);
 }
 
 static bool has_units(const uir_iverifier *v, const uir_iaccess *a) {

@@ -30,7 +30,7 @@ static uir_iorder *order_of(uir_iverifier *v, uint32_t phase, uint32_t body) {
 }
 
 static const char *pipe_name(const uir_iorder *o, uint32_t step) {
-    return o->igraph->device->pipes[o->steps.data[step].pipe];
+    return o->igraph->machine->pipes[o->steps.data[step].pipe];
 }
 
 /* The line of a sync of the loop that is over the use's place, but waits for too late or the wrong iterations; 0. */
@@ -76,34 +76,35 @@ static void check_uses(uir_iverifier *v, const uir_iorder *o, const uir_iorder_u
 }
 
 static void check_flags(uir_iverifier *v, const uir_iorder *o) {
-    const uir_machine *device = v->g->device;
-    for (uint32_t i = 0; i < o->syncs.count && device->flag_count; i++) {
+    const uir_machine *machine = v->g->machine;
+    for (uint32_t i = 0; i < o->syncs.count && machine->flag_count; i++) {
         const uir_iorder_sync *s = &o->syncs.data[i];
         uint32_t flags = s->of_pipes ? uir_iorder_count_flags(o, s) : 0;
-        if (flags > device->flag_count)
+        if (flags > machine->flag_count)
             uir_iverify_report(v, s->line,
                                "sync.%s.%s: %u flags of the pair are in use here, a distance for each wait of the "
                                "enclosing loops; %s has %u",
-                               device->pipes[s->from], device->pipes[s->to], flags, device->name, device->flag_count);
+                               machine->pipes[s->from], machine->pipes[s->to], flags, machine->name,
+                               machine->flag_count);
     }
 }
 
 /* Each pair of kinds that wait for each other in a phase has a signal of its own. */
 static void check_signals(uir_iverifier *v, const uir_iphase *phase) {
-    const uir_machine *device = v->g->device;
+    const uir_machine *machine = v->g->machine;
     bool seen[UIR_MACHINE_MAX_UNIT_KINDS][UIR_MACHINE_MAX_UNIT_KINDS] = {0};
     uint32_t count = 0;
-    for (uint32_t b = 0; b < phase->body_count && device->signal_count; b++)
+    for (uint32_t b = 0; b < phase->body_count && machine->signal_count; b++)
         for (uint32_t at = phase->bodies[b].first_item; at != UINT32_MAX; at = v->g->items.data[at].next) {
             const uir_iitem *item = &v->g->items.data[at];
             if (item->kind != UIR_IITEM_INSTRUCTION) continue;
             const uir_iinstruction *i = &v->g->instructions.data[item->instruction];
             if (i->code != UIR_IOP_SYNC || i->sync_kind != UIR_SYNC_KINDS || seen[i->sync_from][i->sync_to]) continue;
             seen[i->sync_from][i->sync_to] = true;
-            if (++count > device->signal_count)
+            if (++count > machine->signal_count)
                 uir_iverify_report(v, item->line, "sync.%s.%s: a phase of %s has signals for %u pairs of kinds",
-                                   device->unit_kinds[i->sync_from], device->unit_kinds[i->sync_to], device->name,
-                                   device->signal_count);
+                                   machine->unit_kinds[i->sync_from], machine->unit_kinds[i->sync_to], machine->name,
+                                   machine->signal_count);
         }
 }
 

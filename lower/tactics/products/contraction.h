@@ -22,7 +22,7 @@ bool uir_contraction_matches(const uir_loop_function *function);
 
 /* Appends the variants; `choice` as for uir_lower_schedule; `steps` (may be NULL) gets a description of the steps.
  * UNSUPPORTED with a message if the function is not a single contraction with elementwise work around it. */
-uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_machine *machine,
                                     uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                     uir_loop_list *out);
 

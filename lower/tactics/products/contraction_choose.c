@@ -96,7 +96,7 @@ uint32_t uir_contraction_plan_last_axis(const uir_contraction_plan *p, const uir
 
 static bool has_mma(const uir_contraction_plan *p, uir_dtype dtype, uint32_t factor) {
     uir_dtype state = p->f->tensors.data[p->c.tensor].dtype;
-    return uir_contraction_multiplies(p->device, state, dtype, factor);
+    return uir_contraction_multiplies(p->machine, state, dtype, factor);
 }
 
 /* What mma can read: the factor itself, or what is cast in it when the device multiplies that. */
@@ -155,11 +155,11 @@ bool uir_contraction_plan_is_direct_a(uir_contraction_plan *p) {
     if (!is_box(p, p->raw[0])) return false;
     const uir_loop_tensor *t = &p->f->tensors.data[EXPRESSION(p->f, p->raw[0])->load.tensor];
     uint32_t row = uir_contraction_plan_dim_of(p, p->raw[0], p->sides[UIR_CONTRACTION_M].axis);
-    int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, same_place = p->device->conflict_bytes, extent;
+    int64_t distance = (int64_t)uir_dtype_bits(t->dtype) / 8, same_place = p->machine->conflict_bytes, extent;
     if (t->role != UIR_LOOP_ROLE_IN) return false;
     if (p->few || !same_place) return true;
-    if (is_at_most(p, UIR_CONTRACTION_M, p->device->mma_n / 2) &&
-        is_at_most(p, UIR_CONTRACTION_N, p->device->mma_n / 2))
+    if (is_at_most(p, UIR_CONTRACTION_M, p->machine->mma_n / 2) &&
+        is_at_most(p, UIR_CONTRACTION_N, p->machine->mma_n / 2))
         return true;
     for (uint32_t d = row + 1; d < t->rank; d++) {
         if (!uir_contraction_plan_is_const(p, t->extents[d], &extent)) return false;
@@ -210,8 +210,8 @@ static void fixed_tile(uir_contraction_plan *p, uir_contraction_side *s, int64_t
 
 /* Elements of four bytes that what is on chip begins anew with. */
 static int64_t line_of(const uir_contraction_plan *p) {
-    int scratch = uir_machine_find_role(p->device, UIR_SPACE_SCRATCH);
-    return scratch < 0 || p->device->spaces[scratch].alignment < 4 ? 1 : p->device->spaces[scratch].alignment / 4;
+    int scratch = uir_machine_find_role(p->machine, UIR_SPACE_SCRATCH);
+    return scratch < 0 || p->machine->spaces[scratch].alignment < 4 ? 1 : p->machine->spaces[scratch].alignment / 4;
 }
 
 enum { COLUMNS = 128 }; /* that are not cut where there are no more: panels that one row is multiplied with at once */
@@ -249,7 +249,7 @@ static footprint footprint_of(uir_contraction_plan *p) {
 static uir_dim bytes_of(uir_contraction_plan *p, uir_dim m, uir_dim n, uir_dim k) {
     uir_dims *dims = p->f->dims;
     footprint f = footprint_of(p);
-    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, p->device->mma_n));
+    uir_dim panels = uir_dim_align(dims, n, uir_contraction_plan_number(p, p->machine->mma_n));
     uir_dim rows = uir_dim_mul(dims, m, uir_dim_add(dims, k, uir_contraction_plan_number(p, UIR_CONTRACTION_PAD)));
     const uir_dim parts[] = {uir_dim_mul(dims, m, n), rows, uir_dim_mul(dims, panels, k), n};
     const int64_t each[] = {f.mn, f.mk, f.kn, f.n};
@@ -271,10 +271,10 @@ static int64_t byte_count(uir_contraction_plan *p, tile_choice t) {
 }
 
 uir_contraction_room uir_contraction_plan_room(const uir_contraction_plan *p) {
-    int scratch = uir_machine_find_role(p->device, UIR_SPACE_SCRATCH);
+    int scratch = uir_machine_find_role(p->machine, UIR_SPACE_SCRATCH);
     if (scratch < 0) return (uir_contraction_room){0, 0};
-    int64_t near = (int64_t)uir_machine_working_set(p->device, scratch) / 4 * 3,
-            most = (int64_t)p->device->spaces[scratch].capacity / 4 * 3;
+    int64_t near = (int64_t)uir_machine_working_set(p->machine, scratch) / 4 * 3,
+            most = (int64_t)p->machine->spaces[scratch].capacity / 4 * 3;
     return (uir_contraction_room){near < most ? near : most, most};
 }
 
@@ -389,7 +389,7 @@ static int64_t known_extent(uir_contraction_plan *p, uir_dim extent) {
 
 static uir_status begin_solving(uir_contraction_plan *p, bool cut, solving *s) {
     *s = (solving){.plan = p, .value_count = uir_dims_symbol_count(p->f->dims)};
-    s->problem = (uir_tile_problem){.device = p->device,
+    s->problem = (uir_tile_problem){.machine = p->machine,
                                     .rows = known_extent(p, p->sides[UIR_CONTRACTION_M].extent),
                                     .columns = known_extent(p, p->sides[UIR_CONTRACTION_N].extent),
                                     .depth = known_extent(p, p->sides[UIR_CONTRACTION_K].extent),
@@ -429,8 +429,8 @@ static uir_status choose_depth(uir_contraction_plan *p, const solving *s, int64_
 
 static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_tile *tile, bool narrow) {
     if (narrow && tile->columns) return misfit(p, "the columns are not tiled: a tile has rows only");
-    if (!narrow && tile->columns % p->device->mma_n)
-        return misfit(p, "the columns of a tile must be a multiple of %u", p->device->mma_n);
+    if (!narrow && tile->columns % p->machine->mma_n)
+        return misfit(p, "the columns of a tile must be a multiple of %u", p->machine->mma_n);
     if (!narrow && !tile->columns) return misfit(p, "a tile must be rows x columns");
     return UIR_STATUS_OK;
 }
@@ -439,7 +439,7 @@ static uir_status check_tile(const uir_contraction_plan *p, const uir_parameter_
 static uir_status add_tiles(uir_contraction_plan *p, bool cut, uint32_t *out_count) {
     uir_contraction_side *m = &p->sides[UIR_CONTRACTION_M], *n = &p->sides[UIR_CONTRACTION_N];
     *out_count = 0;
-    if (cut) UIR_TRY(add_tile(p, n, UIR_PARAMETERS_MAX_SIZE, p->device->mma_n, out_count));
+    if (cut) UIR_TRY(add_tile(p, n, UIR_PARAMETERS_MAX_SIZE, p->machine->mma_n, out_count));
     UIR_TRY(add_tile(p, m, UIR_PARAMETERS_MAX_SIZE, 1, out_count));
     m->guarded = true;
     n->guarded |= cut;
@@ -485,10 +485,10 @@ static uir_status choose_few(uir_contraction_plan *p) {
     solving s;
     int64_t extent, depth;
     m->guarded = !uir_contraction_plan_is_const(p, m->extent, &extent);
-    m->tile = m->guarded ? uir_contraction_plan_number(p, p->device->mma_m ? p->device->mma_m : 1) : m->extent;
+    m->tile = m->guarded ? uir_contraction_plan_number(p, p->machine->mma_m ? p->machine->mma_m : 1) : m->extent;
     column_tile(p, &p->sides[UIR_CONTRACTION_N]);
     UIR_TRY(begin_solving(p, false, &s));
-    if (!s.problem.rows) s.problem.rows = p->device->mma_m;
+    if (!s.problem.rows) s.problem.rows = p->machine->mma_m;
     if (!s.problem.columns || s.problem.columns > COLUMNS) s.problem.columns = COLUMNS;
     UIR_TRY(choose_depth(p, &s, room.most, &none, &depth));
     return require_capacity(p, room.most);

@@ -19,7 +19,7 @@ typedef struct uir_contraction_side {
 typedef struct uir_contraction_plan {
     uir_contraction c;
     uir_loop_function *f;
-    const uir_machine *device;
+    const uir_machine *machine;
     uir_text *steps;
     uir_parameter_choice *choice;   /* NULL: no record is given or returned */
     uir_contraction_side sides[4];  /* by class; [BATCH] unused */

@@ -110,7 +110,7 @@ static uir_status map_axes(const uir_contraction_plan *p, uir_schedule *s) {
 /* Decides all and carries it out; nothing is done where rows are never few. */
 static uir_status shape(uir_contraction_plans *all, uir_schedule *s, uir_arena *arena, uir_diagnostics *diagnostics,
                         bool *out_always, bool *out_never) {
-    int64_t rows, most = all->plans->device->mma_m ? all->plans->device->mma_m : 1;
+    int64_t rows, most = all->plans->machine->mma_m ? all->plans->machine->mma_m : 1;
     bool few = all->plans->few, copied[2] = {false, false};
     UIR_TRY(uir_contraction_inline(s));
     for (uint32_t i = 0; i < all->count; i++) {
@@ -142,7 +142,7 @@ static uir_status shape(uir_contraction_plans *all, uir_schedule *s, uir_arena *
     return uir_contraction_plans_apply(all, s);
 }
 
-static uir_status build(const uir_loop_function *naive, const uir_machine *device, uir_parameter_choice *choice,
+static uir_status build(const uir_loop_function *naive, const uir_machine *machine, uir_parameter_choice *choice,
                         bool few, uir_text *steps, uir_arena *arena, uir_diagnostics *diagnostics, uir_loop_list *out,
                         bool *out_always) {
     uir_contraction_plans all = {.count = uir_loop_count_used_as(naive, naive->first, UIR_LOOP_USE_CONTRACTION)};
@@ -153,13 +153,13 @@ static uir_status build(const uir_loop_function *naive, const uir_machine *devic
     UIR_TRY(uir_loop_clone(naive, &f));
     for (uint32_t i = 0; i < all.count; i++)
         all.plans[i] = (uir_contraction_plan){.f = f,
-                                              .device = device,
+                                              .machine = machine,
                                               .steps = steps,
                                               .choice = choice,
                                               .few = few,
                                               .products = all.count,
                                               .sides = {{.axis = NONE}}};
-    uir_status status = uir_schedule_create(f, device, diagnostics, &s);
+    uir_status status = uir_schedule_create(f, machine, diagnostics, &s);
     if (status == UIR_STATUS_OK) status = shape(&all, s, arena, diagnostics, out_always, &never);
     if (status == UIR_STATUS_OK && !never)
         status = uir_loop_list_add(out, f, uir_schedule_trace(s));
@@ -169,19 +169,19 @@ static uir_status build(const uir_loop_function *naive, const uir_machine *devic
     return status;
 }
 
-uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_machine *device,
+uir_status uir_contraction_schedule(const uir_loop_function *function, const uir_machine *machine,
                                     uir_parameter_choice *choice, uir_text *steps, uir_diagnostics *diagnostics,
                                     uir_loop_list *out) {
     uir_arena arena;
     bool always = false;
-    if (uir_attention_matches(function)) return uir_attention_schedule(function, device, choice, diagnostics, out);
+    if (uir_attention_matches(function)) return uir_attention_schedule(function, machine, choice, diagnostics, out);
     bool convolution;
-    UIR_TRY(uir_windows_schedule(function, device, steps, diagnostics, out, &convolution));
+    UIR_TRY(uir_windows_schedule(function, machine, steps, diagnostics, out, &convolution));
     if (convolution) return UIR_STATUS_OK;
     uir_arena_init(&arena, &function->allocator);
-    uir_status status = build(function, device, choice, true, steps, &arena, diagnostics, out, &always);
+    uir_status status = build(function, machine, choice, true, steps, &arena, diagnostics, out, &always);
     if (status == UIR_STATUS_OK && !always)
-        status = build(function, device, choice, false, steps, &arena, diagnostics, out, &always);
+        status = build(function, machine, choice, false, steps, &arena, diagnostics, out, &always);
     uir_arena_deinit(&arena);
     return status;
 }

@@ -362,7 +362,7 @@ uir_status uir_contraction_copy_factor(steps *t, uint32_t which, const steps *ro
     uir_contraction_plan *p = t->p;
     uint32_t iters[UIR_LOOP_MAX_ITERS], count = 0;
     axis_search search = {t, 0};
-    const char *space = uir_lower_space(p->device, roles[which]);
+    const char *space = uir_lower_space(p->machine, roles[which]);
     if (!space) return uir_contraction_refuse(&p->c, "the device has no on-chip space for a tile");
     find_axes(&search, p->raw[which]);
     for (uint32_t a = 0; a < p->c.axis_count; a++) /* what moves there, though it is not tiled */
@@ -390,7 +390,7 @@ static uir_status cross_output(steps *t, uir_contraction_block *b, uir_contracti
     const uir_loop_statement *block = STATEMENT(t->f, b->id);
     const uir_loop_access *target = &STATEMENT(t->f, block->first_child)->targets[0];
     uint32_t rank = t->f->tensors.data[target->tensor].rank;
-    const char *space = uir_lower_space(t->p->device, UIR_SPACE_SCRATCH);
+    const char *space = uir_lower_space(t->p->machine, UIR_SPACE_SCRATCH);
     if (!space) return uir_contraction_refuse(&t->p->c, "the device has no on-chip space for a tile");
     for (uint32_t d = 0; d < rank; d++) {
         out_copy->axes[d] = NONE;
@@ -476,7 +476,7 @@ uir_status uir_contraction_keep_sums(steps *t) {
         for (uint32_t i = 0; i < tile.count; i++)
             if (p->c.tensor_axes[d] == p->sides[tile.sides[i]].axis) tile.dims[i] = d;
     p->sums = p->c.tensor;
-    return keep_tile(t, p->sums, uir_lower_space(p->device, UIR_SPACE_ACCUMULATORS), &tile);
+    return keep_tile(t, p->sums, uir_lower_space(p->machine, UIR_SPACE_ACCUMULATORS), &tile);
 }
 
 uir_status uir_contraction_keep_copy(steps *t, uint32_t which) {
@@ -499,7 +499,7 @@ static bool is_read_beside(const steps *products, uint32_t count, const steps *t
 /* What is computed after the sums: rows of a tile, or all of it. */
 uir_status uir_contraction_keep_values(const steps *products, uint32_t count, steps *t) {
     uir_contraction_plan *p = t->p;
-    const char *space = uir_lower_space(p->device, UIR_SPACE_SCRATCH);
+    const char *space = uir_lower_space(p->machine, UIR_SPACE_SCRATCH);
     for (uint32_t i = 0; i < p->c.after_count; i++) {
         const uir_contraction_block *b = &p->c.after[i];
         const uir_loop_access *target = &STATEMENT(t->f, uir_contraction_plan_statement_of(t->f, b->id))->targets[0];
@@ -523,7 +523,7 @@ uir_status uir_contraction_keep_values(const steps *products, uint32_t count, st
  * the tiles along it must be whole groups. */
 static uint32_t group_of(const steps *t, uint32_t tensor) {
     const uir_contraction_side *depth = &t->p->sides[UIR_CONTRACTION_K];
-    uint32_t group = t->p->device->byte_group;
+    uint32_t group = t->p->machine->byte_group;
     int64_t tile;
     if (t->p->copied[1] || uir_dtype_bits(t->f->tensors.data[tensor].dtype) != 8 || group < 2) return 1;
     if (depth->split && (!uir_dim_is_const(t->f->dims, depth->tile, &tile) || tile % group != 0)) return 1;
@@ -542,7 +542,7 @@ uir_status uir_contraction_lay_out(steps *t) {
     uir_loop_access access = EXPRESSION(t->f, factor)->load;
     uint32_t column = p->copied[1] ? 1 : uir_contraction_plan_dim_of(p, p->raw[1], p->sides[UIR_CONTRACTION_N].axis);
     if (!p->copied[1] && !uir_contraction_is_constant(&p->c, access.tensor)) return UIR_STATUS_OK;
-    uir_contraction_make_panels(t->f, access.tensor, p->device->mma_n, group_of(t, access.tensor), &access, column,
+    uir_contraction_make_panels(t->f, access.tensor, p->machine->mma_n, group_of(t, access.tensor), &access, column,
                                 STATEMENT(t->f, p->c.update), &layout);
     return uir_schedule_set_layout(t->s, access.tensor, &layout);
 }

@@ -60,7 +60,7 @@ static bool is_stored_factor(product *p, uint32_t which, uint32_t id) {
     if (e->kind != UIR_LOOP_LOAD) return false;
     p->factors[which] = e->load;
     p->dtypes[which] = e->dtype;
-    return uir_machine_multiplies(p->t->device, p->sum_dtype, e->dtype, which);
+    return uir_machine_multiplies(p->t->machine, p->sum_dtype, e->dtype, which);
 }
 
 /* What an axis is taken to be where only the run knows: when axes are chosen, and when tiles are; rows that are few are
@@ -107,8 +107,8 @@ static bool classify(product *p) {
 }
 
 /* The spaces from one to the other, the last one `to`; false: no moves lead there. */
-static bool find_way(const uir_machine *device, uir_dtype dtype, int from, int to, uir_tile_way *out) {
-    out->count = uir_machine_find_path(device, dtype, from, to, out->spaces);
+static bool find_way(const uir_machine *machine, uir_dtype dtype, int from, int to, uir_tile_way *out) {
+    out->count = uir_machine_find_path(machine, dtype, from, to, out->spaces);
     return out->count > 0;
 }
 
@@ -118,7 +118,7 @@ static uint32_t role_of(uint32_t which) {
 
 /* The ways of all three tiles. */
 static bool find_ways(product *p) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     int memory = uir_machine_find_role(d, UIR_SPACE_MEMORY), sums = uir_machine_find_role(d, UIR_SPACE_ACCUMULATORS);
     uir_tile_way *way = p->problem.ways, out;
     for (uint32_t k = 0; k < 2; k++)
@@ -139,9 +139,9 @@ static bool find_product(uir_tactic *t, uint32_t block, product *out) {
     out->sum_dtype = t->f->tensors.data[out->sums].dtype;
     for (uint32_t k = 0; k < 2; k++)
         if (!is_stored_factor(out, k, product->arguments[k])) return false;
-    if (!uir_machine_multiplies_pair(t->device, out->sum_dtype, out->dtypes[0], out->dtypes[1])) return false;
-    if (uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[0], false) &&
-        uir_contraction_multiplies(t->device, out->sum_dtype, out->dtypes[1], true))
+    if (!uir_machine_multiplies_pair(t->machine, out->sum_dtype, out->dtypes[0], out->dtypes[1])) return false;
+    if (uir_contraction_multiplies(t->machine, out->sum_dtype, out->dtypes[0], false) &&
+        uir_contraction_multiplies(t->machine, out->sum_dtype, out->dtypes[1], true))
         return false; /* that has a tactic of its own */
     return classify(out) && find_ways(out);
 }
@@ -159,7 +159,7 @@ static int64_t least_multiple(int64_t a, int64_t b) {
 
 /* Of what a tile of a side is a multiple: the machine's block, and the blocks of every space that the tile comes to. */
 static int64_t block_of(const product *p, uint32_t which) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     int64_t block = which == ROWS ? d->mma_m : which == COLUMNS ? d->mma_n : d->mma_k;
     block = block > 0 ? block : 1;
     for (uint32_t k = 0; k < UIR_TILES; k++)
@@ -205,9 +205,9 @@ static bool may_stay(const product *p, uint32_t which) {
 
 /* The product in numbers. */
 static void pose(product *p) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     uir_product_problem *q = &p->problem;
-    q->device = d;
+    q->machine = d;
     q->dtypes[UIR_TILE_LEFT] = p->dtypes[0], q->dtypes[UIR_TILE_RIGHT] = p->dtypes[1];
     q->dtypes[UIR_TILE_SUMS] = p->sum_dtype;
     for (uint32_t i = 0; i < SIDES; i++) {
@@ -325,14 +325,14 @@ uir_status uir_tactic_find_sums(uir_tactic *t, uint32_t sums, uint32_t update, u
     *out_block = reader;
     if (s && s->kind == UIR_LOOP_STATEMENT_STORE && expression(t, s->values[0])->kind == UIR_LOOP_LOAD)
         return UIR_STATUS_OK;
-    return uir_schedule_cache_read(t->s, sums, reader, uir_lower_space(t->device, UIR_SPACE_MEMORY), NULL, out_block);
+    return uir_schedule_cache_read(t->s, sums, reader, uir_lower_space(t->machine, UIR_SPACE_MEMORY), NULL, out_block);
 }
 
 static const uir_space *format_of(const product *p, uint32_t which, int place);
 
 /* Can units that multiply go on with finished sums where those come to lie, in the order of their rows? */
 static bool go_on(const product *p) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     const uir_tile_way *way = &p->problem.ways[UIR_TILE_SUMS];
     const uir_legal_row *mma = uir_machine_find_pair(d, p->sum_dtype, p->dtypes[0], p->dtypes[1]);
     int last = way->spaces[way->count - 1], scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
@@ -483,7 +483,7 @@ static uir_status place_sums(product *p) {
 /* The space whose block format the tile uses: its own, else that of the next (or previous) space reached by a move that
  * keeps element order. */
 static const uir_space *format_of(const product *p, uint32_t which, int place) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     const uir_tile_way *w = &p->problem.ways[which];
     const uir_space *own = &d->spaces[w->spaces[place]];
     int64_t rows, columns;
@@ -544,7 +544,7 @@ static uir_status bring_factor(product *p, uint32_t which) {
     uint32_t argument = expression(t, s->values[0])->arguments[which];
     uir_schedule_operand operand = {.which = which, .under_cast = expression(t, argument)->kind == UIR_LOOP_CALL};
     for (int i = 0; i < w->count; i++) {
-        const char *space = t->device->spaces[w->spaces[i]].name;
+        const char *space = t->machine->spaces[w->spaces[i]].name;
         char name[80];
         snprintf(name, sizeof name, i ? "%s_%.60s" : "%s", names[which], space);
         operand.name = name;
@@ -571,7 +571,7 @@ static uir_status read_through(product *p) {
     const uir_tile_way *w = &p->problem.ways[UIR_TILE_SUMS];
     uint32_t source = p->sums;
     for (int i = 1; i < w->count; i++) {
-        const char *space = p->t->device->spaces[w->spaces[i]].name;
+        const char *space = p->t->machine->spaces[w->spaces[i]].name;
         UIR_TRY(uir_schedule_cache_read(p->t->s, source, p->copy, space, &p->passed[i], &p->passing[i]));
         source = p->passed[i];
     }
@@ -599,7 +599,7 @@ static uir_status keep_sums(product *p) {
         UIR_TRY(keep_tile(p, p->passed[i], dims, sizes, format_of(p, UIR_TILE_SUMS, i)));
         UIR_TRY(vectorise_own(p, p->passing[i], p->unit));
     }
-    UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->device, UIR_SPACE_ACCUMULATORS)));
+    UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->machine, UIR_SPACE_ACCUMULATORS)));
     return keep_tile(p, p->sums, dims, sizes, format_of(p, UIR_TILE_SUMS, 0));
 }
 
@@ -639,7 +639,7 @@ static uir_status schedule_product(product *p) {
 uir_status uir_tactic_schedule_products(uir_tactic *t) {
     uint32_t blocks[MOST_BLOCKS], count = uir_schedule_blocks(t->s, NONE, blocks, MOST_BLOCKS), products = 0;
     product p;
-    if (t->plain || !t->device->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
+    if (t->plain || !t->machine->has_device_barrier || count > MOST_BLOCKS) return UIR_STATUS_OK;
     for (uint32_t i = 0; i < count; i++) products += find_product(t, blocks[i], &p);
     bool several = uir_lower_count_updates(t->f) > 1;
     for (uint32_t i = 0; i < count; i++) {

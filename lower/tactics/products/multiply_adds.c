@@ -134,7 +134,7 @@ static bool classify(product *p) {
         }
     }
     if (p->iters[COLUMNS] == NONE || p->iters[DEPTH] == NONE) return false;
-    bool wants_rows = uir_machine_wants_rows(t->device, uir_machine_find_role(t->device, UIR_SPACE_SCRATCH));
+    bool wants_rows = uir_machine_wants_rows(t->machine, uir_machine_find_role(t->machine, UIR_SPACE_SCRATCH));
     for (uint32_t k = 0; k < 2; k++) {
         dependence on_columns = factor_depends(p, k, p->iters[COLUMNS]);
         p->is_right[k] = on_columns.depends;
@@ -157,7 +157,7 @@ static bool classify(product *p) {
 /* A sum of products of which the anchor stores what comes of it. */
 static bool find_product(uir_tactic *t, uint32_t update, product *out) {
     *out = (product){.t = t, .update = update, .iters = {NONE, NONE, NONE}};
-    if (t->plain || uir_machine_find_scratch(t->device) < 0 || update == NONE) return false;
+    if (t->plain || uir_machine_find_scratch(t->machine) < 0 || update == NONE) return false;
     const uir_loop_expression *call = uir_tactic_find_product(t, update);
     if (!call) return false;
     out->sums = uir_tactic_only_statement(t, update)->targets[0].tensor;
@@ -193,7 +193,7 @@ static int64_t count_others(const product *p) {
 
 /* Cycles for a vector where the description says nothing else: 1; 0: no unit does the instruction on the chip. */
 static uint32_t cycles_of(const product *p, const char *iop) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     const uir_legal_row *row = uir_machine_find_within(d, iop, p->dtype, uir_machine_find_scratch(d));
     return !row ? 0 : row->cycles ? row->cycles : 1;
 }
@@ -213,7 +213,7 @@ typedef struct machine {
 } machine;
 
 static machine find_machine(const product *p) {
-    const uir_machine *d = p->t->device;
+    const uir_machine *d = p->t->machine;
     int scratch = uir_machine_find_scratch(d);
     int64_t apart = uir_tactic_count_units_apart(d), all = apart ? apart : uir_machine_count_units(d, 0);
     const uir_legal_row *add = uir_machine_find_within(d, "binary.add", p->dtype, scratch);
@@ -350,7 +350,7 @@ static uir_status bring_factor(product *p, uint32_t which, uint32_t under) {
     uir_schedule_operand operand = {.which = which, .name = names[p->is_right[which]]};
     bool done;
     UIR_TRY(uir_tactic_asked(uir_schedule_cache_operand(t->s, p->update, &operand, iters, count, under,
-                                                        uir_lower_space(t->device, UIR_SPACE_SCRATCH), &tensor, &copy),
+                                                        uir_lower_space(t->machine, UIR_SPACE_SCRATCH), &tensor, &copy),
                              &done));
     if (!done) return UIR_STATUS_OK;
     UIR_TRY(uir_tactic_asked(uir_schedule_shrink(t->s, tensor), &done));
@@ -384,7 +384,7 @@ static uir_status keep_sums(product *p, uint32_t at) {
     count = 0;
     for (uint32_t i = 0; i < 2; i++)
         if (p->iters[i] != NONE) dims[count++] = dim_of(p, p->iters[i]);
-    UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->device, UIR_SPACE_SCRATCH)));
+    UIR_TRY(uir_schedule_set_scope(t->s, p->sums, uir_lower_space(t->machine, UIR_SPACE_SCRATCH)));
     UIR_TRY(uir_tactic_asked(uir_schedule_shrink(t->s, p->sums), &done));
     if (count < 2 || dims[0] < dims[1]) return UIR_STATUS_OK;
     return uir_schedule_arrange(t->s, p->sums, dims, count);

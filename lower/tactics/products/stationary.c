@@ -42,7 +42,7 @@ static void find_used(const uir_product_problem *p, const uir_product_choice *c,
         for (int i = 0; i < p->ways[t].count; i++) {
             bool held = is_held(c, t, i);
             int space = p->ways[t].spaces[i];
-            int64_t bytes = round_up(tile_bytes(p, c, t, held), p->device->spaces[space].alignment);
+            int64_t bytes = round_up(tile_bytes(p, c, t, held), p->machine->spaces[space].alignment);
             used[space] += t == UIR_TILE_SUMS || held ? bytes : bytes * p->instances;
         }
 }
@@ -50,7 +50,7 @@ static void find_used(const uir_product_problem *p, const uir_product_choice *c,
 bool uir_product_fits(const uir_product_problem *p, const uir_product_choice *c) {
     int64_t used[UIR_MACHINE_MAX_SPACES];
     find_used(p, c, used);
-    for (uint32_t i = 0; i < p->device->space_count; i++)
+    for (uint32_t i = 0; i < p->machine->space_count; i++)
         if (p->room[i] && used[i] > p->room[i]) return false;
     return true;
 }
@@ -60,7 +60,7 @@ static double fullness(const uir_product_problem *p, const uir_product_choice *c
     int64_t used[UIR_MACHINE_MAX_SPACES];
     double full = 0;
     find_used(p, c, used);
-    for (uint32_t i = 0; i < p->device->space_count; i++)
+    for (uint32_t i = 0; i < p->machine->space_count; i++)
         if (p->room[i]) full += (double)used[i] / (double)p->room[i];
     return full;
 }
@@ -113,9 +113,10 @@ static unit_work find_work(const uir_product_problem *p, const uir_product_choic
 static void add_moves(const uir_product_problem *p, uint32_t tile, int from, int to, double elements, double times,
                       pipe_cycles *cycles) {
     uir_dtype dtype = p->dtypes[tile];
-    const uir_legal_row *row = uir_machine_find_move(p->device, dtype, from, to);
+    const uir_legal_row *row = uir_machine_find_move(p->machine, dtype, from, to);
     double bytes = elements * (double)(uir_dtype_bits(dtype) / 8);
-    add_cycles(cycles, row ? row->pipe : 0, times * uir_machine_move_cycles(p->device, row, from, to, elements, bytes));
+    add_cycles(cycles, row ? row->pipe : 0,
+               times * uir_machine_move_cycles(p->machine, row, from, to, elements, bytes));
 }
 
 /* A factor: what stays goes the first part of its way once, all else the whole way in each step. */
@@ -123,7 +124,7 @@ static void add_factor(const uir_product_problem *p, const uir_product_choice *c
                        pipe_cycles *cycles) {
     const uir_tile_way *way = &p->ways[tile];
     uint32_t own = tile == UIR_TILE_LEFT ? UIR_SIDE_ROWS : UIR_SIDE_COLUMNS;
-    int from = uir_machine_find_role(p->device, UIR_SPACE_MEMORY);
+    int from = uir_machine_find_role(p->machine, UIR_SPACE_MEMORY);
     for (int i = 0; i < way->count; from = way->spaces[i++]) {
         bool held = is_held(c, tile, i);
         double depth = held ? (double)whole_depth(p) : w->sides[UIR_SIDE_DEPTH];
@@ -132,7 +133,7 @@ static void add_factor(const uir_product_problem *p, const uir_product_choice *c
 }
 
 static void add_finished(const uir_product_problem *p, const unit_work *w, pipe_cycles *cycles) {
-    int memory = uir_machine_find_role(p->device, UIR_SPACE_MEMORY);
+    int memory = uir_machine_find_role(p->machine, UIR_SPACE_MEMORY);
     const uir_tile_way *way = &p->ways[UIR_TILE_SUMS];
     for (int i = 0; i < way->count; i++)
         add_moves(p, UIR_TILE_SUMS, way->spaces[i], i + 1 < way->count ? way->spaces[i + 1] : memory,
@@ -140,7 +141,7 @@ static void add_finished(const uir_product_problem *p, const unit_work *w, pipe_
 }
 
 static void add_products(const uir_product_problem *p, const unit_work *w, pipe_cycles *cycles) {
-    const uir_machine *d = p->device;
+    const uir_machine *d = p->machine;
     const uir_legal_row *row = uir_machine_find_mma(d, p->dtypes[UIR_TILE_SUMS], p->dtypes[UIR_TILE_LEFT]);
     double blocks = w->sides[UIR_SIDE_ROWS] / d->mma_m * w->sides[UIR_SIDE_COLUMNS] / d->mma_n *
                     w->sides[UIR_SIDE_DEPTH] / d->mma_k;

@@ -28,7 +28,7 @@ typedef struct uir_tile_way {
 } uir_tile_way;
 
 typedef struct uir_product_problem {
-    const uir_machine *device;
+    const uir_machine *machine;
     int64_t extents[UIR_SIDES]; /* as assumed; at least 1 */
     int64_t blocks[UIR_SIDES];  /* a tile is a multiple of these */
     uir_dtype dtypes[UIR_TILES];

@@ -56,7 +56,7 @@ typedef struct blocks {
 } blocks;
 
 static blocks cut_into_blocks(const uir_tile_problem *p, int64_t rows, int64_t columns) {
-    const uir_machine *d = p->device;
+    const uir_machine *d = p->machine;
     blocks b = {.down = parts_of(rows, at_least_one(d->mma_m))};
     int64_t vectors = parts_of(columns * p->sum_bytes, at_least_one(d->vector_bytes)),
             most = ((int64_t)d->registers - 1) / ((int64_t)d->mma_m + 1);
@@ -70,7 +70,7 @@ static blocks cut_into_blocks(const uir_tile_problem *p, int64_t rows, int64_t c
 /* The multiply-adds of all blocks. The second factor's bytes come from the chip while a panel's other blocks are
  * summed, and cost something only where they take longer. */
 static int64_t multiply(const uir_tile_problem *p, int64_t rows, int64_t columns, int64_t depth) {
-    const uir_machine *d = p->device;
+    const uir_machine *d = p->machine;
     blocks b = cut_into_blocks(p, rows, columns);
     int64_t steps = 0;
     for (uint32_t last = 0; last < 2; last++) {
@@ -86,8 +86,8 @@ static int64_t multiply(const uir_tile_problem *p, int64_t rows, int64_t columns
  * them. */
 static int64_t begin_blocks(const uir_tile_problem *p, int64_t rows, int64_t columns) {
     blocks b = cut_into_blocks(p, rows, columns);
-    return b.down * (b.across + (b.rest > 0)) * (int64_t)p->device->multiply_add_latency * FRACTION +
-           transfer(p->device, UIR_SPACE_MEMORY, 2 * rows * columns * p->sum_bytes);
+    return b.down * (b.across + (b.rest > 0)) * (int64_t)p->machine->multiply_add_latency * FRACTION +
+           transfer(p->machine, UIR_SPACE_MEMORY, 2 * rows * columns * p->sum_bytes);
 }
 
 /* Is it still near when it is read again? What passes by meanwhile takes as much. */
@@ -97,7 +97,7 @@ static bool stays(const uir_machine *d, int64_t bytes) {
 }
 
 int64_t uir_tile_cycles(const uir_tile_problem *p, const uir_parameter_tile *tile, int64_t chunk) {
-    const uir_machine *d = p->device;
+    const uir_machine *d = p->machine;
     int64_t panel = at_least_one(d->mma_n), depth = depth_of(p),
             rows = p->rows && p->rows < tile->rows ? p->rows : tile->rows,
             columns = !p->cut || (p->columns && p->columns < tile->columns) ? p->columns : tile->columns;
@@ -130,8 +130,8 @@ static uint32_t list_sizes(int64_t extent, int64_t block, int64_t multiple, int6
 /* Those that fit, and the bytes of the least one whether it fits or not. */
 static uint32_t list_tiles(const uir_tile_problem *p, int64_t chunk, int64_t room, uir_parameter_tile out[LIST],
                            int64_t *out_least) {
-    int64_t rows[GRID], columns[GRID] = {0}, panel = at_least_one(p->device->mma_n);
-    uint32_t count = 0, row_count = list_sizes(p->rows, at_least_one(p->device->mma_m), 1, rows), column_count = 1;
+    int64_t rows[GRID], columns[GRID] = {0}, panel = at_least_one(p->machine->mma_n);
+    uint32_t count = 0, row_count = list_sizes(p->rows, at_least_one(p->machine->mma_m), 1, rows), column_count = 1;
     if (p->cut) column_count = list_sizes(p->columns, panel, panel, columns);
     *out_least = INT64_MAX;
     for (uint32_t i = 0; i < row_count; i++)
@@ -193,8 +193,8 @@ static void rank(const uir_parameter_tile *tiles, const int64_t *units, uint32_t
 static void rank_all(const uir_tile_problem *p, const uir_parameter_tile *tiles, uint32_t count, bool every,
                      ranking *out) {
     int64_t rows[SIZES], columns[SIZES], units[LIST];
-    uint32_t row_count = list_class_sizes(p->rows, at_least_one(p->device->mma_m), rows);
-    uint32_t column_count = list_class_sizes(p->columns, at_least_one(p->device->mma_n), columns);
+    uint32_t row_count = list_class_sizes(p->rows, at_least_one(p->machine->mma_m), rows);
+    uint32_t column_count = list_class_sizes(p->columns, at_least_one(p->machine->mma_n), columns);
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < count; i++) out->behind[i] = INT64_MAX;
     for (uint32_t i = 0; i < row_count; i++)

@@ -20,7 +20,7 @@
 enum { UIR_TILES_LEAST_CHUNK = 64 };
 
 typedef struct uir_tile_problem {
-    const uir_machine *device;
+    const uir_machine *machine;
     int64_t rows, columns, depth;       /* of the product; 0: any number */
     int64_t others;                     /* number of products with tiles of their own, as of a batch; at least 1 */
     bool cut;                           /* columns are cut by tiles; else each tile has all of them */

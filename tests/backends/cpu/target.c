@@ -56,7 +56,7 @@ static const char scale_text[] = "igraph @scale on cpu {\n"
 
 /* What the text says, each instruction by itself. */
 static uir_igraph *parse_kernel(fixture *f, const char *text) {
-    const uir_machine *devices[] = {&f->device.device};
+    const uir_machine *devices[] = {&f->device.machine};
     uir_machine_list list = {devices, 1};
     uir_igraph *g = NULL;
     if (uir_igraph_parse(&f->allocator, &list, text, strlen(text), "test", &f->diagnostics, &g) != UIR_STATUS_OK ||
@@ -88,9 +88,9 @@ static void test_variants(void **state) {
         const char *name = uir_cpu_variant_name((uir_cpu_variant)v);
         assert_int_equal(uir_cpu_describe(name, &f->diagnostics, &device), UIR_STATUS_OK);
         assert_int_equal(device.variant, v);
-        assert_string_equal(device.device.name, "cpu");
-        assert_string_equal(device.device.chip, name);
-        assert_true(device.device.vector_bytes >= 16 && device.device.spaces[1].capacity >= 256 * 1024);
+        assert_string_equal(device.machine.name, "cpu");
+        assert_string_equal(device.machine.chip, name);
+        assert_true(device.machine.vector_bytes >= 16 && device.machine.spaces[1].capacity >= 256 * 1024);
     }
     assert_true(f->device.runs_here && uir_cpu_variant_runs_here(UIR_CPU_GENERIC));
     assert_int_equal(uir_cpu_describe("avx3", &f->diagnostics, &device), UIR_STATUS_INVALID_ARGUMENT);
@@ -122,17 +122,17 @@ static void test_made_up_machine(void **state) {
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         setenv("UIR_CPU", good[i].text, 1);
         assert_int_equal(uir_cpu_describe(NULL, &f->diagnostics, &device), UIR_STATUS_OK);
-        assert_string_equal(device.device.chip, good[i].variant ? good[i].variant : own.device.chip);
+        assert_string_equal(device.machine.chip, good[i].variant ? good[i].variant : own.machine.chip);
         for (int level = 0; level < 3; level++) {
             int64_t wanted = good[i].caches[level];
-            assert_true(device.device.cache_bytes[level] ==
-                        (wanted < 0 ? own.device.cache_bytes[level] : (uint64_t)wanted));
+            assert_true(device.machine.cache_bytes[level] ==
+                        (wanted < 0 ? own.machine.cache_bytes[level] : (uint64_t)wanted));
         }
-        assert_true(device.device.spaces[1].capacity == own.device.spaces[1].capacity);
-        assert_true(device.device.spaces[1].working_set >= 128 << 10 &&
-                    device.device.spaces[1].working_set <= device.device.spaces[1].capacity);
+        assert_true(device.machine.spaces[1].capacity == own.machine.spaces[1].capacity);
+        assert_true(device.machine.spaces[1].working_set >= 128 << 10 &&
+                    device.machine.spaces[1].working_set <= device.machine.spaces[1].capacity);
         assert_int_equal(uir_cpu_describe("aarch64", &f->diagnostics, &device), UIR_STATUS_OK);
-        assert_string_equal(device.device.chip, "aarch64"); /* what is asked for goes before */
+        assert_string_equal(device.machine.chip, "aarch64"); /* what is asked for goes before */
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         setenv("UIR_CPU", bad[i], 1);
@@ -148,25 +148,25 @@ static void test_made_up_machine(void **state) {
 static void test_another_machine(void **state) {
     fixture *f = *state;
     static const uint64_t caches[3] = {64 << 10, 1 << 20, 32 << 20};
-    const char *own = f->device.device.chip, *foreign = strcmp(own, "aarch64") ? "aarch64" : "avx2";
+    const char *own = f->device.machine.chip, *foreign = strcmp(own, "aarch64") ? "aarch64" : "avx2";
     char before[200] = "";
     bool given = getenv("UIR_CPU") != NULL;
     uir_cpu_device device, again;
     if (given) snprintf(before, sizeof before, "%s", getenv("UIR_CPU"));
     unsetenv("UIR_CPU");
     assert_int_equal(uir_cpu_describe(foreign, &f->diagnostics, &device), UIR_STATUS_OK);
-    assert_int_equal(device.device.group_count, 4);
+    assert_int_equal(device.machine.group_count, 4);
     for (int level = 0; level < 3 && strcmp(foreign, "avx2"); level++)
-        assert_true(device.device.cache_bytes[level] == caches[level]);
+        assert_true(device.machine.cache_bytes[level] == caches[level]);
     setenv("UIR_CPU", "l2=192K", 1); /* but what is made up holds for every machine */
     assert_int_equal(uir_cpu_describe(foreign, &f->diagnostics, &again), UIR_STATUS_OK);
-    assert_true(again.device.cache_bytes[1] == 192 << 10 && again.device.spaces[1].working_set == 192 << 10);
-    assert_true(again.device.cache_bytes[2] == device.device.cache_bytes[2]);
+    assert_true(again.machine.cache_bytes[1] == 192 << 10 && again.machine.spaces[1].working_set == 192 << 10);
+    assert_true(again.machine.cache_bytes[2] == device.machine.cache_bytes[2]);
     char text[64];
     snprintf(text, sizeof text, "%s,l3=1G", foreign); /* as if this were it: what is not said is this machine's */
     setenv("UIR_CPU", text, 1);
     assert_int_equal(uir_cpu_describe(foreign, &f->diagnostics, &again), UIR_STATUS_OK);
-    assert_true(again.device.cache_bytes[2] == 1 << 30);
+    assert_true(again.machine.cache_bytes[2] == 1 << 30);
     unsetenv("UIR_CPU");
     if (given) setenv("UIR_CPU", before, 1);
 }
@@ -189,7 +189,7 @@ static void test_named_variants(void **state) {
     unsetenv("UIR_CPU");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uir_cpu_device device;
-        const uir_machine *d = &device.device;
+        const uir_machine *d = &device.machine;
         assert_int_equal(uir_cpu_describe(rows[i].name, &f->diagnostics, &device), UIR_STATUS_OK);
         assert_int_equal(d->vector_bytes, rows[i].lanes * 4);
         assert_int_equal(d->registers, rows[i].registers);
@@ -218,7 +218,7 @@ static void test_blocks(void **state) {
         uir_cpu_device device;
         char block[80];
         assert_int_equal(uir_cpu_describe(cases[i].variant, &f->diagnostics, &device), UIR_STATUS_OK);
-        snprintf(block, sizeof block, "%s#define UIR_ROWS %u\n", cases[i].condition, device.device.mma_m);
+        snprintf(block, sizeof block, "%s#define UIR_ROWS %u\n", cases[i].condition, device.machine.mma_m);
         assert_non_null(strstr(text.data, block));
     }
     uir_text_deinit(&text);

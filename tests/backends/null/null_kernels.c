@@ -128,7 +128,7 @@ static void take_random(tests *t, uint64_t count) {
 static uint32_t list_instructions(tests *t, single *out) {
     uir_cpu_device device;
     uint32_t kept = 0, count = uir_cpu_describe(NULL, NULL, &device) == UIR_STATUS_OK
-                                   ? single_list(&device.device, out, MAX_SINGLES)
+                                   ? single_list(&device.machine, out, MAX_SINGLES)
                                    : 0;
     if (!count || count > MAX_SINGLES) fail(t, "%u instructions", count);
     for (uint32_t i = 0; i < count && count <= MAX_SINGLES; i++) {

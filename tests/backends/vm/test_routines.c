@@ -83,7 +83,7 @@ static void all_singles(void **state) {
     harness_init(&h, 7);
     assert_non_null(singles);
     assert_int_equal(uir_cpu_describe(NULL, &h.diagnostics, &device), UIR_STATUS_OK);
-    uint32_t count = single_list(&device.device, singles, MAX_SINGLES);
+    uint32_t count = single_list(&device.machine, singles, MAX_SINGLES);
     assert_in_range(count, 100, MAX_SINGLES);
     for (uint32_t i = 0; i < count; i++) run_single(&h, &singles[i], form);
     assert_int_equal(h.failures, 0);

@@ -27,7 +27,7 @@ static inline void zoo_open(zoo *z) {
     assert_int_equal(uir_cpu_describe("generic", &z->diagnostics, &z->cpu), UIR_STATUS_OK);
     uir_arena_init(&z->arena, &z->allocator);
     z->devices = (uir_machine_vector){0};
-    assert_int_equal(uir_vector_push(&z->arena, &z->devices, &z->cpu.device), UIR_STATUS_OK);
+    assert_int_equal(uir_vector_push(&z->arena, &z->devices, &z->cpu.machine), UIR_STATUS_OK);
     assert_int_equal(uir_descriptions_read(&z->arena, &z->diagnostics, &z->devices), UIR_STATUS_OK);
     z->list = (uir_machine_list){z->devices.data, z->devices.count};
 }

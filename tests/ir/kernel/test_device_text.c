@@ -14,22 +14,22 @@ static uir_status parse(zoo *z, uir_arena *arena, const char *text, size_t lengt
     return uir_machine_parse(text, length, "d.device", arena, &z->diagnostics, devices);
 }
 
-static void print(const zoo *z, const uir_machine *device, uir_text *text) {
+static void print(const zoo *z, const uir_machine *machine, uir_text *text) {
     uir_text_init(text, &z->allocator);
-    uir_machine_print(device, text);
+    uir_machine_print(machine, text);
     assert_int_equal(uir_text_status(text), UIR_STATUS_OK);
 }
 
 /* Its text gives a device with the same text. */
-static void reads_back(zoo *z, const uir_machine *device) {
+static void reads_back(zoo *z, const uir_machine *machine) {
     uir_arena arena;
     uir_text once, twice;
     uir_machine_vector again;
     uir_arena_init(&arena, &z->allocator);
-    print(z, device, &once);
+    print(z, machine, &once);
     if (parse(z, &arena, once.data, once.length, &again) != UIR_STATUS_OK) {
         zoo_print_messages(z);
-        fail_msg("what is printed of %s %s is no description:\n%s", device->name, device->chip, once.data);
+        fail_msg("what is printed of %s %s is no description:\n%s", machine->name, machine->chip, once.data);
     }
     assert_int_equal(again.count, 1);
     print(z, again.data[0], &twice);

@@ -278,7 +278,7 @@ uint32_t random_step_choose(random_walk *w) {
     return 0;
 }
 
-uir_loop_function *random_steps(const uir_loop_function *naive, const uir_machine *device, uint64_t seed,
+uir_loop_function *random_steps(const uir_loop_function *naive, const uir_machine *machine, uint64_t seed,
                                 uir_diagnostics *diagnostics, uir_text *trace) {
     uint64_t state = seed * 2654435761u + 12345;
     random_walk w = {.state = &state, .space = "sram"};
@@ -287,7 +287,7 @@ uir_loop_function *random_steps(const uir_loop_function *naive, const uir_machin
     uir_loop_print(naive, &text);
     uir_status status = uir_loop_parse(&naive->allocator, text.data, text.length, "steps", diagnostics, &w.function);
     uir_text_deinit(&text);
-    if (status == UIR_STATUS_OK) status = uir_schedule_create(w.function, device, diagnostics, &w.schedule);
+    if (status == UIR_STATUS_OK) status = uir_schedule_create(w.function, machine, diagnostics, &w.schedule);
     if (status == UIR_STATUS_OK) uir_schedule_set_mode(w.schedule, UIR_SCHEDULE_QUIET);
     for (int k = 0; k < STEPS && status == UIR_STATUS_OK; k++) {
         status = random_step_rows[random_step_choose(&w)].attempt(&w);

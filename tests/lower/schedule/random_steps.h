@@ -28,7 +28,7 @@ uint32_t random_step_choose(random_walk *walk);
 
 /* A copy of a naive function after steps that were not refused, each of which leaves it verified, and its trace. What
  * it computes must be the same. NULL, with a message in the diagnostics, when a step broke the function. */
-uir_loop_function *random_steps(const uir_loop_function *naive, const uir_machine *device, uint64_t seed,
+uir_loop_function *random_steps(const uir_loop_function *naive, const uir_machine *machine, uint64_t seed,
                                 uir_diagnostics *diagnostics, uir_text *trace);
 
 #endif

@@ -66,7 +66,7 @@ static const refusal refusals[] = {
      {NULL}},
 };
 
-static bool check(const uir_machine *device, const refusal *r) {
+static bool check(const uir_machine *machine, const refusal *r) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
     uir_loop_function *f = NULL;
@@ -80,7 +80,7 @@ static bool check(const uir_machine *device, const refusal *r) {
     if (status != UIR_STATUS_OK) {
         printf("%s: %s\n", r->name, diagnostics.first->message);
     } else {
-        status = uir_lower_kernel(f, device, &allocator, &diagnostics, &list);
+        status = uir_lower_kernel(f, machine, &allocator, &diagnostics, &list);
         for (uint32_t i = 0; i < list.count; i++) uir_igraph_print(list.igraphs[i], &text);
         const char *said = diagnostics.first ? diagnostics.first->message : "";
         good = r->why ? status == UIR_STATUS_UNSUPPORTED && strstr(said, r->why) : status == UIR_STATUS_OK;
@@ -102,7 +102,7 @@ int main(void) {
     uir_diagnostics_init(&d, &allocator);
     if (uir_cpu_describe("generic", &d, &cpu) != UIR_STATUS_OK) return 2;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        if (check(&cpu.device, &refusals[i]))
+        if (check(&cpu.machine, &refusals[i]))
             passed++;
         else
             failed++;

@@ -291,7 +291,7 @@ static void write_source(writer *w, uint64_t seed, char *source) {
 }
 
 /* Every group of the module at several sizes. */
-static bool check_module(uir_module *module, const uir_machine *device, const uir_allocator *allocator, uint64_t seed,
+static bool check_module(uir_module *module, const uir_machine *machine, const uir_allocator *allocator, uint64_t seed,
                          bool verbose, uint32_t *runs, uint32_t *groups) {
     static const int64_t tried[] = {1, 2, 3, 7}, large[] = {0, 14, 15, 31, 33, 50, 97};
     bool good = true;
@@ -299,7 +299,7 @@ static bool check_module(uir_module *module, const uir_machine *device, const ui
     for (uint32_t n = 0; n < graph.nodes.count && good; n++) {
         uir_node_id node = graph.nodes.data[n];
         if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
-        lower_check c = {.device = device, .allocator = allocator, .show = verbose};
+        lower_check c = {.machine = machine, .allocator = allocator, .show = verbose};
         uint32_t symbols = uir_dims_symbol_count(module->dims);
         ++*groups;
         lower_prepare(&c, module, node);
@@ -337,8 +337,8 @@ int main(int argc, char **argv) {
         uir_cpu_describe("avx512", &d, &cpu[1]) != UIR_STATUS_OK)
         return 2;
     cpu[2] = cpu[0]; /* a core of a small cache */
-    for (uint32_t i = 0; i < cpu[2].device.space_count; i++)
-        if (cpu[2].device.spaces[i].working_set > 128u << 10) cpu[2].device.spaces[i].working_set = 128u << 10;
+    for (uint32_t i = 0; i < cpu[2].machine.space_count; i++)
+        if (cpu[2].machine.spaces[i].working_set > 128u << 10) cpu[2].machine.spaces[i].working_set = 128u << 10;
     for (uint64_t seed = first; seed < first + count; seed++) {
         uir_module *module = NULL;
         write_source(&w, seed, source);
@@ -346,7 +346,7 @@ int main(int argc, char **argv) {
         if (status == UIR_STATUS_OK) status = uir_fuse(module, NULL, &d);
         bool good = status == UIR_STATUS_OK;
         if (!good) fprintf(stderr, "%s\n", d.first ? d.first->message : "?");
-        good = good && check_module(module, &cpu[seed % 3].device, &allocator, seed, verbose, &runs, &groups);
+        good = good && check_module(module, &cpu[seed % 3].machine, &allocator, seed, verbose, &runs, &groups);
         if (!good) {
             failures++;
             fprintf(stderr, "seed %llu\n%.3000s\n", (unsigned long long)seed, verbose ? source : "");

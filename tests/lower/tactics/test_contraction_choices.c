@@ -160,9 +160,9 @@ static bool is_expected(golden_case *of, const uir_text *text, bool show) {
     return good;
 }
 
-static bool check_group(golden_case *of, const uir_machine *device, const uir_allocator *allocator, uir_module *module,
+static bool check_group(golden_case *of, const uir_machine *machine, const uir_allocator *allocator, uir_module *module,
                         uir_node_id node, bool show) {
-    lower_check c = {.device = device, .allocator = allocator};
+    lower_check c = {.machine = machine, .allocator = allocator};
     uir_text text;
     int64_t values[SYMBOLS] = {0};
     uir_text_init(&text, allocator);
@@ -186,7 +186,7 @@ static bool check_group(golden_case *of, const uir_machine *device, const uir_al
 }
 
 /* A function of loops in place of a graph: a naive one is scheduled; a scheduled one goes to its kernel as it is. */
-static bool check_function(golden_case *of, const uir_machine *device, const uir_allocator *allocator, bool show) {
+static bool check_function(golden_case *of, const uir_machine *machine, const uir_allocator *allocator, bool show) {
     uir_loop_function *function = NULL;
     uir_loop_list list = {.allocator = *allocator};
     uir_igraph_list igraphs = {.allocator = *allocator};
@@ -197,11 +197,11 @@ static bool check_function(golden_case *of, const uir_machine *device, const uir
     uir_status status = uir_loop_parse(allocator, of->input, strlen(of->input), of->title, &d, &function);
     if (status == UIR_STATUS_OK) status = uir_loop_verify(function, &d);
     if (status == UIR_STATUS_OK && uir_loop_count_used_as(function, function->first, UIR_LOOP_USE_MMA)) {
-        status = uir_lower_kernel(function, device, allocator, &d, &igraphs);
+        status = uir_lower_kernel(function, machine, allocator, &d, &igraphs);
     } else {
-        if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, device, NULL, NULL, &d, &list);
+        if (status == UIR_STATUS_OK) status = uir_lower_schedule(function, machine, NULL, NULL, &d, &list);
         for (uint32_t i = 0; status == UIR_STATUS_OK && i < list.count; i++)
-            status = uir_lower_kernel(list.variants[i].function, device, allocator, &d, &igraphs);
+            status = uir_lower_kernel(list.variants[i].function, machine, allocator, &d, &igraphs);
     }
     if (d.first) uir_text_append_format(&text, "%s\n", d.first->message);
     for (uint32_t v = 0; v < igraphs.count; v++) add_plan(igraphs.igraphs[v], allocator, &text);
@@ -215,7 +215,7 @@ static bool check_function(golden_case *of, const uir_machine *device, const uir
 }
 
 /* The first group of the module; made by fusion where the text has none. */
-static bool check_graph(golden_case *of, const uir_machine *device, const uir_allocator *allocator, bool show) {
+static bool check_graph(golden_case *of, const uir_machine *machine, const uir_allocator *allocator, bool show) {
     static char source[8000];
     uir_diagnostics diagnostics;
     uir_module *module = NULL;
@@ -231,7 +231,7 @@ static bool check_graph(golden_case *of, const uir_machine *device, const uir_al
         printf("%s: %s\n", of->title, diagnostics.first ? diagnostics.first->message : "?");
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         if (uir_node_get(module, graph.nodes.data[n])->op != UIR_OP_GROUP) continue;
-        good = check_group(of, device, allocator, module, graph.nodes.data[n], show);
+        good = check_group(of, machine, allocator, module, graph.nodes.data[n], show);
         break;
     }
     uir_module_destroy(module);
@@ -247,11 +247,11 @@ static bool check(golden_case *of, bool show) {
     uir_status status = uir_cpu_describe(golden_get(of, "machine"), &diagnostics, &cpu);
     uir_diagnostics_deinit(&diagnostics);
     if (status != UIR_STATUS_OK) return false;
-    for (uint32_t i = 0; i < cpu.device.space_count; i++)
-        if (!strcmp(cpu.device.spaces[i].name, "sram"))
-            cpu.device.spaces[i].capacity = cpu.device.spaces[i].working_set = strtoull(golden_get(of, "KiB"), NULL, 10)
-                                                                               << 10;
-    return (choice_is_function(of->input) ? check_function : check_graph)(of, &cpu.device, &allocator, show);
+    for (uint32_t i = 0; i < cpu.machine.space_count; i++)
+        if (!strcmp(cpu.machine.spaces[i].name, "sram"))
+            cpu.machine.spaces[i].capacity = cpu.machine.spaces[i].working_set =
+                strtoull(golden_get(of, "KiB"), NULL, 10) << 10;
+    return (choice_is_function(of->input) ? check_function : check_graph)(of, &cpu.machine, &allocator, show);
 }
 
 int main(int argc, char **argv) {

@@ -147,7 +147,7 @@ static bool next_group(world *w, lower_check *c, uir_node_id *out_node) {
             w->node++;
             continue;
         }
-        *c = (lower_check){.device = &w->cpu.device, .allocator = &w->allocator};
+        *c = (lower_check){.machine = &w->cpu.machine, .allocator = &w->allocator};
         lower_prepare(c, w->module, *out_node);
         w->node++;
         if (c->stage == LOWER_FINE) return true;
@@ -168,7 +168,7 @@ static void what_was_chosen_makes_the_same_kernel(void **state) {
         lower_check c;
         uir_node_id node;
         for (begin(&w, k); next_group(&w, &c, &node); lower_finish(&c)) {
-            lower_check again = {.device = c.device, .allocator = c.allocator, .given = c.lowered.choice.chosen};
+            lower_check again = {.machine = c.machine, .allocator = c.allocator, .given = c.lowered.choice.chosen};
             uir_text before, after;
             if (!again.given.tile_count) continue;
             uir_text_init(&before, &w.allocator);
@@ -208,7 +208,7 @@ static void what_is_given_computes_the_same(void **state) {
         for (begin(&w, k); next_group(&w, &c, &node); lower_finish(&c)) {
             uir_parameters chosen = c.lowered.choice.chosen;
             if (!chosen.tile_count) continue;
-            lower_check other = {.device = c.device, .allocator = c.allocator, .given = {.tile_count = 2}};
+            lower_check other = {.machine = c.machine, .allocator = c.allocator, .given = {.tile_count = 2}};
             seed = seed * 1664525u + 1013904223u;
             for (uint32_t i = 0; i < 2; i++)
                 other.given.tiles[i] =
@@ -257,7 +257,7 @@ static void what_does_not_fit_is_refused(void **state) {
                             (!bad[i].choice || (bad[i].cut == (chosen->tile_count && chosen->tiles[0].columns) &&
                                                 (!bad[i].copied || chosen->depth)));
                 if (!fits) continue;
-                lower_check other = {.device = c.device, .allocator = c.allocator, .given = bad[i].given};
+                lower_check other = {.machine = c.machine, .allocator = c.allocator, .given = bad[i].given};
                 lower_prepare(&other, w.module, node);
                 if (other.stage != LOWER_SCHEDULE || !strstr(other.message, bad[i].why))
                     fail_msg("%s: %s, not: %s", case_name(k), other.message, bad[i].why);

@@ -18,11 +18,11 @@ static const struct {
 enum { STEP = UIR_TEST_SHARE > 1 ? 4 : 1 }; /* under the sanitizers every fourth case */
 
 /* Names of this kind occur in nothing that is not one of them. */
-static void random_names(uir_machine *device, uint32_t seed, char names[][16]) {
-    for (uint32_t i = 0; i < device->space_count; i++) {
+static void random_names(uir_machine *machine, uint32_t seed, char names[][16]) {
+    for (uint32_t i = 0; i < machine->space_count; i++) {
         seed = seed * 1664525u + 1013904223u;
         snprintf(names[i], 16, "zq%cw%uk", 'a' + (char)i, seed >> 12);
-        device->spaces[i].name = names[i];
+        machine->spaces[i].name = names[i];
     }
 }
 
@@ -42,7 +42,7 @@ static void append_renamed(uir_text *out, const char *text, const uir_machine *f
 }
 
 /* All that lowering says of the case: schedules, kernels, source. */
-static void append_lowered(size_t k, const uir_machine *device, uir_text *out) {
+static void append_lowered(size_t k, const uir_machine *machine, uir_text *out) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics d;
@@ -54,7 +54,7 @@ static void append_lowered(size_t k, const uir_machine *device, uir_text *out) {
     assert_int_equal(uir_fuse(module, NULL, &d), UIR_STATUS_OK);
     const uir_graph_info graph = *uir_graph_get(module, module->main);
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
-        lower_check c = {.device = device, .allocator = &allocator};
+        lower_check c = {.machine = machine, .allocator = &allocator};
         if (uir_node_get(module, graph.nodes.data[n])->op != UIR_OP_GROUP) continue;
         lower_prepare(&c, module, graph.nodes.data[n]);
         if (c.stage != LOWER_FINE) fail_msg("%s: %s", cases[k].name, c.message);
@@ -81,14 +81,14 @@ static void kernels_are_the_same_by_any_names(void **state) {
         char names[UIR_MACHINE_MAX_SPACES][16];
         uir_cpu_device other = own;
         uir_text expected, said, renamed;
-        random_names(&other.device, 77 + (uint32_t)k, names);
+        random_names(&other.machine, 77 + (uint32_t)k, names);
         uir_text_init(&expected, &allocator);
         uir_text_init(&said, &allocator);
         uir_text_init(&renamed, &allocator);
-        append_lowered(k, &own.device, &expected);
-        append_lowered(k, &other.device, &said);
+        append_lowered(k, &own.machine, &expected);
+        append_lowered(k, &other.machine, &said);
         assert_true(said.length > 0);
-        append_renamed(&renamed, said.data, &other.device, &own.device);
+        append_renamed(&renamed, said.data, &other.machine, &own.machine);
         if (strcmp(expected.data, renamed.data)) fail_msg("%s is another kernel under other names", cases[k].name);
         uir_text_deinit(&expected);
         uir_text_deinit(&said);

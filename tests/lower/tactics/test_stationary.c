@@ -47,7 +47,7 @@ typedef struct made {
 } made;
 
 /* The kernel of a product of f32, by a record. */
-static void make_product(made *p, const uir_machine *device, const int64_t sizes[UIR_SIDES],
+static void make_product(made *p, const uir_machine *machine, const int64_t sizes[UIR_SIDES],
                          const uir_parameters *given) {
     static uir_allocator allocator;
     char text[400];
@@ -57,7 +57,7 @@ static void make_product(made *p, const uir_machine *device, const int64_t sizes
              "matmul(%%a, %%b) {to = f32}\n  return %%y\n}\n",
              (long long)sizes[UIR_SIDE_ROWS], (long long)sizes[UIR_SIDE_DEPTH], (long long)sizes[UIR_SIDE_DEPTH],
              (long long)sizes[UIR_SIDE_COLUMNS], (long long)sizes[UIR_SIDE_ROWS], (long long)sizes[UIR_SIDE_COLUMNS]);
-    *p = (made){.check = {.device = device, .allocator = &allocator}};
+    *p = (made){.check = {.machine = machine, .allocator = &allocator}};
     if (given) p->check.given = *given;
     uir_diagnostics_init(&p->diagnostics, &allocator);
     assert_int_equal(uir_module_parse(&allocator, &p->diagnostics, text, strlen(text), "product", NULL, &p->module),
@@ -74,7 +74,7 @@ static void unmake(made *p) {
 
 /* Bytes that its moves bring from the device's memory. */
 static uint64_t count_loads(const made *p) {
-    const uir_machine *d = p->check.device;
+    const uir_machine *d = p->check.machine;
     uir_estimate e;
     uint64_t bytes = 0;
     int memory = uir_machine_find_role(d, UIR_SPACE_MEMORY);
@@ -192,9 +192,9 @@ static void what_does_not_fit_is_refused(void **state) {
 enum { BLOCK = 16 };
 
 /* Factors of f16 and sums of f32, each in the one space where it is multiplied, single-buffered, for one unit. */
-static uir_product_problem restrict_to_multiplier(const uir_machine *device, const int64_t sizes[UIR_SIDES]) {
+static uir_product_problem restrict_to_multiplier(const uir_machine *machine, const int64_t sizes[UIR_SIDES]) {
     static const uint32_t roles[UIR_TILES] = {UIR_SPACE_LEFT, UIR_SPACE_RIGHT, UIR_SPACE_ACCUMULATORS};
-    uir_product_problem p = {.device = device,
+    uir_product_problem p = {.machine = machine,
                              .blocks = {BLOCK, BLOCK, BLOCK},
                              .dtypes = {UIR_DTYPE_F16, UIR_DTYPE_F16, UIR_DTYPE_F32},
                              .may_stay = {true, true},
@@ -202,9 +202,9 @@ static uir_product_problem restrict_to_multiplier(const uir_machine *device, con
                              .units = 1,
                              .instances = 1};
     for (uint32_t t = 0; t < UIR_TILES; t++) {
-        int space = uir_machine_find_role(device, roles[t]);
+        int space = uir_machine_find_role(machine, roles[t]);
         p.ways[t] = (uir_tile_way){.spaces = {space}, .count = 1};
-        p.room[space] = (int64_t)device->spaces[space].capacity;
+        p.room[space] = (int64_t)machine->spaces[space].capacity;
     }
     for (uint32_t i = 0; i < UIR_SIDES; i++) p.extents[i] = sizes[i];
     return p;
@@ -225,10 +225,10 @@ typedef struct found {
 } found;
 
 /* All tiles of whole blocks that fit: sums never leave the chip, so that a factor stays with its whole depth. */
-static found search(const uir_machine *device, const int64_t whole[UIR_SIDES]) {
-    int64_t left = (int64_t)device->spaces[uir_machine_find_role(device, UIR_SPACE_LEFT)].capacity / 2,
-            right = (int64_t)device->spaces[uir_machine_find_role(device, UIR_SPACE_RIGHT)].capacity / 2,
-            sums = (int64_t)device->spaces[uir_machine_find_role(device, UIR_SPACE_ACCUMULATORS)].capacity / 4;
+static found search(const uir_machine *machine, const int64_t whole[UIR_SIDES]) {
+    int64_t left = (int64_t)machine->spaces[uir_machine_find_role(machine, UIR_SPACE_LEFT)].capacity / 2,
+            right = (int64_t)machine->spaces[uir_machine_find_role(machine, UIR_SPACE_RIGHT)].capacity / 2,
+            sums = (int64_t)machine->spaces[uir_machine_find_role(machine, UIR_SPACE_ACCUMULATORS)].capacity / 4;
     found best = {.loads = -1};
     for (int64_t m = BLOCK; m < whole[0] + BLOCK; m += BLOCK)
         for (int64_t k = BLOCK; k < whole[1] + BLOCK && m * k <= sums; k += BLOCK)
@@ -246,8 +246,8 @@ static found search(const uir_machine *device, const int64_t whole[UIR_SIDES]) {
     return best;
 }
 
-static double solve(const uir_machine *device, const int64_t whole[UIR_SIDES], uir_product_choice *out) {
-    uir_product_problem p = restrict_to_multiplier(device, whole);
+static double solve(const uir_machine *machine, const int64_t whole[UIR_SIDES], uir_product_choice *out) {
+    uir_product_problem p = restrict_to_multiplier(machine, whole);
     if (!uir_product_solve(&p, out)) fail_msg("nothing fits");
     assert_true(uir_product_fits(&p, out));
     return count_exactly(out->stationary, whole, out->tiles);
@@ -255,15 +255,15 @@ static double solve(const uir_machine *device, const int64_t whole[UIR_SIDES], u
 
 static void the_best_of_the_seed_is_found(void **state) {
     static const int64_t whole[UIR_SIDES] = {512, 768, 768};
-    const uir_machine *device = find_device("ascend", "910A");
+    const uir_machine *machine = find_device("ascend", "910A");
     uir_product_choice choice;
     (void)state;
-    found best = search(device, whole);
+    found best = search(machine, whole);
     assert_int_equal(best.stationary, UIR_STATIONARY_SUMS);
     assert_int_equal(best.tile[UIR_SIDE_ROWS], 256);
     assert_int_equal(best.tile[UIR_SIDE_DEPTH], 128);
     assert_int_equal(best.tile[UIR_SIDE_COLUMNS], 256);
-    double loads = solve(device, whole, &choice);
+    double loads = solve(machine, whole, &choice);
     if (loads > 1.05 * best.loads) fail_msg("%.0f elements are loaded, %.0f at best", loads, best.loads);
 }
 
@@ -274,14 +274,14 @@ static void solved_tiles_move_little_more_than_the_best(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 200 / UIR_TEST_SHARE; i++)
         for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
-            const uir_machine *device = find_device("ascend", chips[c]);
+            const uir_machine *machine = find_device("ascend", chips[c]);
             int64_t whole[UIR_SIDES];
             uir_product_choice choice;
             for (uint32_t s = 0; s < UIR_SIDES; s++) {
                 seed = seed * 1664525u + 1013904223u;
                 whole[s] = BLOCK * (1 + (int64_t)(seed >> 16) % (i % 3 ? 16 : 64));
             }
-            double best = search(device, whole).loads, loads = solve(device, whole, &choice);
+            double best = search(machine, whole).loads, loads = solve(machine, whole, &choice);
             stationary[choice.stationary]++;
             if (loads / best > worst) worst = loads / best;
             if (loads > 1.1 * best)

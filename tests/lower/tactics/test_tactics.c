@@ -394,7 +394,7 @@ static bool says(const decision *d, const uir_lowered *l, const char *text) {
 }
 
 /* The first group of the module. */
-static bool check(const decision *d, const uir_machine *device, bool show) {
+static bool check(const decision *d, const uir_machine *machine, bool show) {
     static char source[8000];
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
@@ -412,7 +412,7 @@ static bool check(const decision *d, const uir_machine *device, bool show) {
     for (uint32_t n = 0; n < graph.nodes.count; n++) {
         uir_node_id node = graph.nodes.data[n];
         if (uir_node_get(module, node)->op != UIR_OP_GROUP) continue;
-        lower_check c = {.device = device, .allocator = &allocator};
+        lower_check c = {.machine = machine, .allocator = &allocator};
         lower_prepare(&c, module, node);
         add_texts(&c.lowered, &text);
         if (c.stage != LOWER_FINE) printf("%s: %s: %s\n", d->name, lower_stage_name(c.stage), c.message);
@@ -436,7 +436,7 @@ int main(int argc, char **argv) {
     if (uir_cpu_describe("generic", &d, &cpu) != UIR_STATUS_OK) return 2;
     for (size_t i = 0; i < sizeof decisions / sizeof *decisions; i++) {
         if (argc > 1 && strcmp(argv[1], decisions[i].name)) continue;
-        if (check(&decisions[i], &cpu.device, argc > 1))
+        if (check(&decisions[i], &cpu.machine, argc > 1))
             passed++;
         else
             failed++;

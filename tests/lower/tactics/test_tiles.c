@@ -23,12 +23,12 @@ static uir_machine describe(const char *variant) {
     uir_diagnostics_init(&d, &allocator);
     assert_int_equal(uir_cpu_describe(variant, &d, &cpu), UIR_STATUS_OK);
     uir_diagnostics_deinit(&d);
-    cpu.device.spaces[1].working_set = 1 << 20;
-    return cpu.device;
+    cpu.machine.spaces[1].working_set = 1 << 20;
+    return cpu.machine;
 }
 
-static uir_tile_problem product(const uir_machine *device, int64_t rows, int64_t columns, int64_t depth) {
-    return (uir_tile_problem){.device = device,
+static uir_tile_problem product(const uir_machine *machine, int64_t rows, int64_t columns, int64_t depth) {
+    return (uir_tile_problem){.machine = machine,
                               .rows = rows,
                               .columns = columns,
                               .depth = depth,
@@ -53,8 +53,8 @@ static void tiles_fit_and_are_whole_panels(void **state) {
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (uint32_t how = 0; how < 8; how++) {
-                uir_machine device = describe(variants[v]);
-                uir_tile_problem p = product(&device, sizes[s][0], sizes[s][1], sizes[s][2]);
+                uir_machine machine = describe(variants[v]);
+                uir_tile_problem p = product(&machine, sizes[s][0], sizes[s][1], sizes[s][2]);
                 uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
                 p.copied[0] = how & 1, p.copied[1] = how & 2;
                 uint32_t count = solve(&p, 256, how & 4, tiles);
@@ -62,8 +62,8 @@ static void tiles_fit_and_are_whole_panels(void **state) {
                 for (uint32_t i = 0; i < count; i++) {
                     assert_true(bytes(&p, tiles[i].rows, tiles[i].columns, 256) <= ROOM);
                     assert_true(tiles[i].rows >= 1 && tiles[i].cost >= 1);
-                    assert_int_equal(tiles[i].columns % device.mma_n, 0);
-                    if (!p.rows) assert_int_equal(tiles[i].rows % device.mma_m, 0);
+                    assert_int_equal(tiles[i].columns % machine.mma_n, 0);
+                    if (!p.rows) assert_int_equal(tiles[i].rows % machine.mma_m, 0);
                     assert_int_equal(tiles[i].cost, uir_tile_cycles(&p, &tiles[i], 256));
                     for (uint32_t k = 0; k < i; k++)
                         assert_false(tiles[k].rows == tiles[i].rows && tiles[k].columns == tiles[i].columns);
@@ -76,8 +76,8 @@ static void what_is_kept_is_the_best(void **state) {
     static const int64_t sizes[][3] = {{197, 768, 768}, {1024, 1024, 1024}, {17, 768, 768}, {3136, 96, 384}};
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        uir_machine device = describe("avx512");
-        uir_tile_problem p = product(&device, sizes[s][0], sizes[s][1], sizes[s][2]);
+        uir_machine machine = describe("avx512");
+        uir_tile_problem p = product(&machine, sizes[s][0], sizes[s][1], sizes[s][2]);
         uir_parameter_tile kept[UIR_PARAMETERS_MAX_TILES], all[UIR_PARAMETERS_MAX_TILES];
         uint32_t kept_count = solve(&p, 0, false, kept), all_count = solve(&p, 0, true, all);
         assert_true(kept_count <= 7); /* numbers of threads */
@@ -111,8 +111,8 @@ static int64_t units_of_best(const uir_tile_problem *p, const uir_parameter_tile
 
 /* More threads want more units. */
 static void tables_serve_few_and_many_threads(void **state) {
-    uir_machine device = describe("avx512");
-    uir_tile_problem p = product(&device, 512, 512, 512);
+    uir_machine machine = describe("avx512");
+    uir_tile_problem p = product(&machine, 512, 512, 512);
     uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
     uint32_t count = solve(&p, 0, false, tiles);
     (void)state;
@@ -122,9 +122,9 @@ static void tables_serve_few_and_many_threads(void **state) {
 
 /* Each number of the description that the model asks for moves a cost, in its direction. */
 static void costs_follow_the_description(void **state) {
-    const uir_machine device = describe("avx512");
+    const uir_machine machine = describe("avx512");
     const uir_parameter_tile tile = {112, 256, 0};
-    uir_tile_problem p = product(&device, 0, 0, 1024);
+    uir_tile_problem p = product(&machine, 0, 0, 1024);
     (void)state;
     p.user = &p;
     p.copied[0] = p.copied[1] = true;
@@ -133,11 +133,11 @@ static void costs_follow_the_description(void **state) {
     assert_true(uir_tile_cycles(&p, &tile, 64) > before);
 #define CHANGE(field, value, relation)                                                                                 \
     do {                                                                                                               \
-        uir_machine other = device;                                                                                    \
+        uir_machine other = machine;                                                                                   \
         other.field = value;                                                                                           \
-        p.device = &other;                                                                                             \
+        p.machine = &other;                                                                                            \
         assert_true(uir_tile_cycles(&p, &tile, 256) relation before);                                                  \
-        p.device = &device;                                                                                            \
+        p.machine = &machine;                                                                                          \
     } while (0)
     CHANGE(multiply_adds_per_cycle, 1, >);
     CHANGE(loads_per_cycle, 1, >);
@@ -157,8 +157,8 @@ static void costs_follow_the_description(void **state) {
 
 /* A chunk of the depth is as long as there is room for good tiles beside it. */
 static void chunks_follow_the_room(void **state) {
-    const uir_machine device = describe("avx512");
-    uir_tile_problem p = product(&device, 1024, 1024, 4096);
+    const uir_machine machine = describe("avx512");
+    uir_tile_problem p = product(&machine, 1024, 1024, 4096);
     (void)state;
     p.user = &p;
     p.copied[0] = p.copied[1] = true;
@@ -170,11 +170,11 @@ static void chunks_follow_the_room(void **state) {
 /* In as much room as the least tile takes there is a tile, and in less there is none, also where the rows that are
  * known are no whole blocks. */
 static void the_least_tile_has_room(void **state) {
-    const uir_machine device = describe("avx512");
+    const uir_machine machine = describe("avx512");
     (void)state;
     for (int64_t rows = 0; rows < 40; rows++)
         for (uint32_t cut = 0; cut < 2; cut++) {
-            uir_tile_problem p = product(&device, rows, 96, 15);
+            uir_tile_problem p = product(&machine, rows, 96, 15);
             uir_parameter_tile tiles[UIR_PARAMETERS_MAX_TILES];
             int64_t score;
             p.user = &p;

@@ -443,9 +443,9 @@ uir_status uir_cpu_emit_prelude(uir_text *text) {
 }
 
 uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
-    if (strcmp(igraph->device->name, "cpu") != 0)
+    if (strcmp(igraph->machine->name, "cpu") != 0)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "kernel @%s is for the device %s, not for a cpu", igraph->name, igraph->device->name);
+                         "kernel @%s is for the device %s, not for a cpu", igraph->name, igraph->machine->name);
     for (uint32_t i = 0; i < igraph->pointers.count; i++)
         if (igraph->pointers.data[i].layout.swizzle.bits)
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,

@@ -206,10 +206,10 @@ static void campaign_random(uint64_t seed, bool in_place, uint64_t count, uint32
         return;
     }
     r.singles = calloc(MAX_SINGLES, sizeof *r.singles);
-    r.single_count = all && r.singles ? single_list(&device.device, r.singles, MAX_SINGLES) : 0;
+    r.single_count = all && r.singles ? single_list(&device.machine, r.singles, MAX_SINGLES) : 0;
     r.single_chunks = (r.single_count + SINGLES * 25 - 1) / (SINGLES * 25);
     jobs_run(seed, r.single_chunks + (count + BATCH - 1) / BATCH, random_chunk, &r, t);
-    uint32_t missing = in_place ? 0 : coverage_print(&t->coverage, &device.device);
+    uint32_t missing = in_place ? 0 : coverage_print(&t->coverage, &device.machine);
     printf("%llu of %llu kernels with slices drawn freely were refused, as operands overlapped results\n",
            (unsigned long long)t->counts[FREE_REFUSED], (unsigned long long)t->counts[FREE_DRAWN]);
     if (2 * t->counts[FREE_REFUSED] > t->counts[FREE_DRAWN]) job_fail(t, "more than half of them");
@@ -297,12 +297,12 @@ static void interpret_only(harness *h, const uir_igraph *igraph, uint32_t sizes,
         if (uir_igraph_interpret(igraph, &arguments, NULL, &h->diagnostics) == UIR_STATUS_OK)
             t->passed++;
         else
-            job_fail(t, "%s on %s: the interpreter refuses", t->where, igraph->device->name);
+            job_fail(t, "%s on %s: the interpreter refuses", t->where, igraph->machine->name);
         harness_say(h, igraph->name);
         harness_free(h, &c);
         ran++;
     }
-    if (!ran) job_fail(t, "@%s on %s: no sizes satisfy its declarations", igraph->name, igraph->device->name);
+    if (!ran) job_fail(t, "@%s on %s: no sizes satisfy its declarations", igraph->name, igraph->machine->name);
 }
 
 static void zoo_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) {
@@ -326,7 +326,7 @@ static void zoo_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) {
         if (!igraph) {
             job_fail(t, "%s: @%s is refused", f->path, list.igraphs[k]->name);
             harness_say(h, f->path);
-        } else if (strcmp(igraph->device->name, "cpu")) {
+        } else if (strcmp(igraph->machine->name, "cpu")) {
             interpret_only(h, igraph, zoo->sizes, t);
             uir_igraph_destroy(igraph);
         } else {

@@ -146,17 +146,17 @@ static void print_rows(const coverage *c, const int *columns, uint32_t count) {
     }
 }
 
-uint32_t coverage_print(const coverage *c, const uir_machine *device) {
+uint32_t coverage_print(const coverage *c, const uir_machine *machine) {
     static const char *const words[] = {
 #define F(constant, words) words,
         COVERAGE_FEATURES(F)
 #undef F
     };
     int columns[COVERAGE_DTYPES];
-    uint32_t count = 0, missing = 0, total = single_list(device, NULL, 0);
+    uint32_t count = 0, missing = 0, total = single_list(machine, NULL, 0);
     for (int d = 1; d < COVERAGE_DTYPES; d++) {
         bool here = uir_dtype_is_valid(d) &&
-                    uir_machine_find_legal(device, "move", (uir_dtype)d, UIR_DTYPE_NONE, 0, 1, 0, 0) >= 0;
+                    uir_machine_find_legal(machine, "move", (uir_dtype)d, UIR_DTYPE_NONE, 0, 1, 0, 0) >= 0;
         if (here) columns[count++] = d;
     }
     print_rows(c, columns, count);
@@ -165,7 +165,7 @@ uint32_t coverage_print(const coverage *c, const uir_machine *device) {
         missing += !c->features[i];
     }
     single *all = calloc(total + 1, sizeof *all);
-    (void)single_list(device, all, total);
+    (void)single_list(machine, all, total);
     for (uint32_t i = 0; i < total && all; i++) {
         char name[100];
         if (count_single(c, &all[i])) continue;

@@ -66,7 +66,7 @@ typedef struct coverage {
 
 void coverage_add(coverage *c, const uir_igraph *igraph);
 void coverage_merge(coverage *c, const coverage *other);
-/* Prints the table to standard output; returns how many things that `device` allows were in no kernel. */
-uint32_t coverage_print(const coverage *c, const uir_machine *device);
+/* Prints the table to standard output; returns how many things that `machine` allows were in no kernel. */
+uint32_t coverage_print(const coverage *c, const uir_machine *machine);
 
 #endif

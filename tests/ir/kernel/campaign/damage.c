@@ -189,7 +189,7 @@ static void edits_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) {
         uir_diagnostics_clear(&h->diagnostics);
         t->counts[0] += igraph != NULL;
         bool fine = igraph && interpret_edit(h, igraph, d->sizes, k, t);
-        if (fine && share && !strcmp(igraph->device->name, "cpu")) {
+        if (fine && share && !strcmp(igraph->machine->name, "cpu")) {
             share--;
             t->counts[1]++;
             if (!run_sanitized(h, igraph, 4))

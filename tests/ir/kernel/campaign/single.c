@@ -5,10 +5,10 @@
 #include <string.h>
 
 /* ---- the list ---- */
-static bool is_legal(const uir_machine *device, const uir_iop_row *row, uir_dtype dtype, uir_dtype other) {
+static bool is_legal(const uir_machine *machine, const uir_iop_row *row, uir_dtype dtype, uir_dtype other) {
     uir_dtype_class class = uir_dtype_get_class(dtype);
     char letter = class == UIR_DTYPE_CLASS_BOOL ? 'B' : uir_dtype_is_float(dtype) ? 'F' : 'I';
-    return strchr(row->classes, letter) && uir_machine_find_legal(device, row->name, dtype, other, 0, 1, 0, 0) >= 0;
+    return strchr(row->classes, letter) && uir_machine_find_legal(machine, row->name, dtype, other, 0, 1, 0, 0) >= 0;
 }
 
 typedef struct list {
@@ -22,12 +22,12 @@ static void push(list *l, single s) {
 }
 
 /* The pairs and triples of dtypes. */
-static void list_others(list *l, const uir_machine *device, const uir_iop_row *row, single s) {
+static void list_others(list *l, const uir_machine *machine, const uir_iop_row *row, single s) {
     for (int b = 1; b < 64; b++) {
-        if (!uir_dtype_is_valid(b) || !is_legal(device, row, s.dtype, (uir_dtype)b)) continue;
+        if (!uir_dtype_is_valid(b) || !is_legal(machine, row, s.dtype, (uir_dtype)b)) continue;
         s.dtype_b = (uir_dtype)b;
         for (int c = 1; c < 64 && row->family == UIR_IOP_FAMILY_MMA; c++) {
-            if (!uir_dtype_is_valid(c) || !is_legal(device, row, s.dtype, (uir_dtype)c)) continue;
+            if (!uir_dtype_is_valid(c) || !is_legal(machine, row, s.dtype, (uir_dtype)c)) continue;
             s.dtype_c = (uir_dtype)c;
             push(l, s);
         }
@@ -41,7 +41,7 @@ static void list_others(list *l, const uir_machine *device, const uir_iop_row *r
     }
 }
 
-uint32_t single_list(const uir_machine *device, single *out, uint32_t most) {
+uint32_t single_list(const uir_machine *machine, single *out, uint32_t most) {
     list l = {out, most, 0};
     for (uint32_t code = 0; code < UIR_IOP_COUNT; code++) {
         const uir_iop_row *row = uir_iop_get_row((uir_iop_code)code);
@@ -49,10 +49,10 @@ uint32_t single_list(const uir_machine *device, single *out, uint32_t most) {
             single s = {.code = (uir_iop_code)code, .dtype = (uir_dtype)d};
             if (!uir_dtype_is_valid(d)) continue;
             if (row->family == UIR_IOP_FAMILY_CAST || row->family == UIR_IOP_FAMILY_MMA) {
-                list_others(&l, device, row, s);
+                list_others(&l, machine, row, s);
                 continue;
             }
-            if (!is_legal(device, row, s.dtype, UIR_DTYPE_NONE)) continue;
+            if (!is_legal(machine, row, s.dtype, UIR_DTYPE_NONE)) continue;
             bool both = row->family == UIR_IOP_FAMILY_IOTA || row->family == UIR_IOP_FAMILY_BROADCAST ||
                         row->family == UIR_IOP_FAMILY_REDUCE;
             bool reduces = row->family == UIR_IOP_FAMILY_REDUCE, scans = row->family == UIR_IOP_FAMILY_SCAN;

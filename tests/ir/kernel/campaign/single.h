@@ -26,7 +26,7 @@ typedef enum single_form {
 } single_form;
 
 /* Writes up to `most` entries and returns how many there are. */
-uint32_t single_list(const uir_machine *device, single *out, uint32_t most);
+uint32_t single_list(const uir_machine *machine, single *out, uint32_t most);
 
 /* A kernel under construction: dims M, N and K, data [M, N]; inputs and outputs are numbered as they are added. */
 typedef struct single_kernel {

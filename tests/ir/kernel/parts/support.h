@@ -21,8 +21,8 @@ static inline void kernel_open(kernel *k, const char *text) {
     k->allocator = uir_allocator_system();
     uir_diagnostics_init(&k->diagnostics, &k->allocator);
     assert_int_equal(uir_cpu_describe("generic", &k->diagnostics, &k->device), UIR_STATUS_OK);
-    const uir_machine *device = &k->device.device;
-    uir_machine_list devices = {&device, 1};
+    const uir_machine *machine = &k->device.machine;
+    uir_machine_list devices = {&machine, 1};
     uir_status status =
         uir_igraph_parse(&k->allocator, &devices, text, strlen(text), "text", &k->diagnostics, &k->igraph);
     if (status != UIR_STATUS_OK)
