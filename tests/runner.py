@@ -272,7 +272,7 @@ class Runner:
         if built:
             self.ctest("ctest", "release", {})
         if self.wants("default"):
-            self.build("build-clang", "clang")
+            self.build("build-clang", "clang", "all" if self.wants("long") else "uir_installed")
             if self.build("build-asan", "asan", "uir_tests"):
                 self.ctest("ctest-asan", "asan", SANITIZER_ENVIRONMENT)
             if self.build("build-tsan", "tsan", "uir_threads_tests"):

@@ -80,6 +80,17 @@ static void emit(fixture *f, const uir_igraph *g, uir_text *text) {
     assert_int_equal(uir_cpu_emit(kernels, 1, text, &f->diagnostics), UIR_STATUS_OK);
 }
 
+static uir_cpu_module *compile(fixture *f, const uir_igraph *g) {
+    uir_text text;
+    uir_cpu_compile_options options = {.variant = f->device.variant};
+    uir_cpu_module *module = NULL;
+    emit(f, g, &text);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
+                     UIR_STATUS_OK);
+    uir_text_deinit(&text);
+    return module;
+}
+
 /* ---- description ---- */
 static void test_variants(void **state) {
     fixture *f = *state;
@@ -284,7 +295,6 @@ static void test_names_that_c_has(void **state) {
 static void test_running_sum(void **state) {
     fixture *f = *state;
     enum { ROWS = 3, LENGTH = 4 };
-    uir_text text;
     uir_igraph *g = read_kernel(f, "igraph @sum on cpu {\n"
                                    "  ptr %x : dram f32 [3, 4] in 0  ptr %y : dram f32 [3, 4] out 0\n"
                                    "  phase {\n"
@@ -295,12 +305,8 @@ static void test_running_sum(void **state) {
     float x[ROWS * LENGTH], y[ROWS * LENGTH] = {0};
     void *pointers[] = {x, y};
     uir_kernel_arguments arguments = {NULL, NULL, pointers};
-    uir_cpu_compile_options options = {.variant = f->device.variant};
-    uir_cpu_module *module = NULL;
     for (int i = 0; i < ROWS * LENGTH; i++) x[i] = (float)(i + 1);
-    emit(f, g, &text);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
-                     UIR_STATUS_OK);
+    uir_cpu_module *module = compile(f, g);
     assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
     for (int r = 0; r < ROWS; r++) {
         float sum = 0;
@@ -310,7 +316,6 @@ static void test_running_sum(void **state) {
         }
     }
     uir_cpu_module_destroy(module);
-    uir_text_deinit(&text);
     uir_igraph_destroy(g);
 }
 
@@ -350,18 +355,11 @@ static const turns turns_rows[] = {
     {"let a = l*2 - l\n" GREATEST LESS_AND_SUM "binary.mul.f32 %y[a, " ROW "], %t[0, " ROW "], %r[0, 0] stream\n",
      false}};
 
-static void run_turns(fixture *f, const uir_igraph *g, const int64_t *symbols, float *x, float *y) {
-    uir_text text;
-    uir_cpu_compile_options options = {.variant = f->device.variant};
-    uir_cpu_module *module = NULL;
+static void run_turns(fixture *f, const uir_cpu_module *module, const uir_igraph *g, const int64_t *symbols, float *x,
+                      float *y) {
     void *pointers[] = {x, y};
     uir_kernel_arguments arguments = {symbols, NULL, pointers};
-    emit(f, g, &text);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
-                     UIR_STATUS_OK);
     assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
-    uir_cpu_module_destroy(module);
-    uir_text_deinit(&text);
 }
 
 /* The last run of a turn goes with the first of the next where neither touches what the other writes, to the same bits
@@ -386,12 +384,14 @@ static void test_overlapping_turns(void **state) {
         emit(f, runs, &source);
         if (!strstr(source.data, "_before") == turns_rows[i].overlap) fail_msg("row %zu: %s", i, kernel.data);
         uir_text_deinit(&source);
+        uir_cpu_module *modules[] = {compile(f, runs), compile(f, apart)};
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             memset(y, 0, sizeof y);
-            run_turns(f, runs, sizes[k], x, y[0]);
-            run_turns(f, apart, sizes[k], x, y[1]);
+            run_turns(f, modules[0], runs, sizes[k], x, y[0]);
+            run_turns(f, modules[1], apart, sizes[k], x, y[1]);
             assert_memory_equal(y[0], y[1], sizeof y[0]);
         }
+        for (size_t m = 0; m < 2; m++) uir_cpu_module_destroy(modules[m]);
         uir_igraph_destroy(runs);
         uir_igraph_destroy(apart);
         uir_text_deinit(&kernel);

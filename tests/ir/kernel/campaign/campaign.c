@@ -98,12 +98,13 @@ static void run_kernel(harness *h, engines *e, uint32_t index, uir_igraph *igrap
 }
 
 /* Takes the kernels. */
-static void run_batch(harness *h, uir_igraph **kernels, uint32_t count, uint32_t sizes, const char *flags,
-                      job_totals *t) {
+static void run_batch(harness *h, uir_igraph **kernels, uint32_t count, uint32_t sizes, uint64_t turn,
+                      const char *flags, job_totals *t) {
     engines e;
     char failed[300];
     if (count == 0) return;
     engines_open(&e, false);
+    if (!flags) engines_take_turns(&e, turn);
     snprintf(t->where, sizeof t->where, "compiling @%s and %u more", kernels[0]->name, count - 1);
     if (!engines_compile(&e, h, (const uir_igraph *const *)kernels, count, flags, failed, sizeof failed))
         job_fail(t, "@%s and %u more do not compile cleanly by %s", kernels[0]->name, count - 1, failed);
@@ -193,7 +194,7 @@ static void random_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) 
         }
     }
     /* Nearly a thousand instructions for every engine: what matters here is what the source says, so compile fast. */
-    run_batch(h, batch, n, r->sizes, chunk < r->single_chunks ? "-O0" : NULL, t);
+    run_batch(h, batch, n, r->sizes, chunk, chunk < r->single_chunks ? "-O0" : NULL, t);
 }
 
 static void campaign_random(uint64_t seed, bool in_place, uint64_t count, uint32_t sizes, uint64_t first,
@@ -334,7 +335,7 @@ static void zoo_chunk(harness *h, uint64_t chunk, void *user, job_totals *t) {
         }
     }
     uir_igraph_list_deinit(&list);
-    run_batch(h, batch, n, zoo->sizes, NULL, t);
+    run_batch(h, batch, n, zoo->sizes, chunk, NULL, t);
 }
 
 /* ---- */

@@ -108,6 +108,16 @@ bool engines_open_program(engines *e) {
     return true;
 }
 
+void engines_take_turns(engines *e, uint64_t turn) {
+    uint32_t compiled = 0, kept = 0, at = 0;
+    if (!getenv("UIR_CAMPAIGN_TURNS")) return;
+    for (uint32_t i = 0; i < e->count; i++) compiled += !e->list[i].isa;
+    for (uint32_t i = 0; i < e->count; i++) {
+        if (e->list[i].isa || at++ == turn % compiled) e->list[kept++] = e->list[i];
+    }
+    e->count = kept;
+}
+
 uint32_t engines_missing(const engines *e) {
     uint32_t missing = !e->emulator && !uir_cpu_variant_runs_here(UIR_CPU_AARCH64);
     const char *compilers = getenv("UIR_CAMPAIGN_COMPILERS");

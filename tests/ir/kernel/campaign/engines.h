@@ -37,6 +37,9 @@ void engines_open(engines *e, bool say);
  * False when there can be none. */
 bool engines_open_program(engines *e);
 void engines_close(engines *e);
+/* With UIR_CAMPAIGN_TURNS in the environment: leaves, of the engines that compile, the turn-th modulo their number. So
+ * a batch is compiled once, and batches together by all. */
+void engines_take_turns(engines *e, uint64_t turn);
 /* How many engines are missing. */
 uint32_t engines_missing(const engines *e);
 
