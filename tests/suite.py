@@ -114,8 +114,8 @@ def slow(test):
 
 
 def run_tests(names, words=None, *given):
-    """Runs the test_ functions among the names, or those that hold one of the words, each with what is given. Without words
-    the command line has them, beside `--shard K/N`. Returns the exit status."""
+    """Runs the test_ functions among the names, or those that hold one of the words, each with what is given. Where `words`
+    is None, the command line has them, and may have `--shard K/N`. Returns the exit status."""
     suite, shard = Suite(), (1, 1)
     if words is None:
         parser = make_parser("Runs the tests whose names hold one of the words; without words all.", shard=shard)

@@ -104,7 +104,7 @@ static void run_batch(harness *h, uir_igraph **kernels, uint32_t count, uint32_t
     char failed[300];
     if (count == 0) return;
     engines_open(&e, false);
-    if (!flags) engines_take_turns(&e, turn);
+    if (!flags) engines_take_turns(&e, turn); /* what the flags make quick to compile goes to all */
     snprintf(t->where, sizeof t->where, "compiling @%s and %u more", kernels[0]->name, count - 1);
     if (!engines_compile(&e, h, (const uir_igraph *const *)kernels, count, flags, failed, sizeof failed))
         job_fail(t, "@%s and %u more do not compile cleanly by %s", kernels[0]->name, count - 1, failed);
