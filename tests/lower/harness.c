@@ -189,17 +189,37 @@ static bool jumps(const runner *r, const uir_node_info *node) {
            uir_dtype_is_float(uir_value_type(r->module, node->inputs[0])->dtype);
 }
 
-/* Is there a sum, whose terms no stage must add in the same order as another, and something that jumps? A sum that
- * comes out at the edge of a jump falls to either side of it by one rounding: its terms must be such that none is
- * needed. */
+static bool is_sum(const uir_node_info *node) {
+    return uir_op_get_row(node->op)->traits & (UIR_TRAIT_REDUCTION | UIR_TRAIT_CONTRACTION);
+}
+
+/* Whether a sum is multiplied by a sum, as in SwiGLU. Where one of them cancels, the product is small, but has the
+ * rounding of the terms times the other one. */
+static bool multiplies_sums(const runner *r) {
+    bool *from_sum = calloc(r->module->values.count + 1, 1), found = false;
+    for (uint32_t n = 0; n < r->body->nodes.count; n++) {
+        const uir_node_info *node = uir_node_get(r->module, r->body->nodes.data[n]);
+        uint32_t sums = 0;
+        for (uint32_t i = 0; i < node->input_count; i++) sums += from_sum[node->inputs[i].id];
+        found = found || (node->op == UIR_OP_MUL && sums > 1);
+        for (uint32_t i = 0; i < node->output_count; i++)
+            if (node->outputs[i].id) from_sum[node->outputs[i].id] = sums > 0 || is_sum(node);
+    }
+    free(from_sum);
+    return found;
+}
+
+/* Is there a sum, whose terms no stage must add in the same order as another, and something that makes a difference of
+ * one rounding large? Its terms must then be such that none is needed. A sum at the edge of a jump falls to either side
+ * of it by one rounding. */
 static bool wants_exact_sums(const runner *r) {
     bool sums = false, jump = false;
     for (uint32_t n = 0; n < r->body->nodes.count; n++) {
         const uir_node_info *node = uir_node_get(r->module, r->body->nodes.data[n]);
-        sums = sums || (uir_op_get_row(node->op)->traits & (UIR_TRAIT_REDUCTION | UIR_TRAIT_CONTRACTION));
+        sums = sums || is_sum(node);
         jump = jump || jumps(r, node);
     }
-    return sums && jump;
+    return sums && (jump || multiplies_sums(r));
 }
 
 static bool make_input(runner *r, const uir_type *type, uir_datum **out) {
