@@ -21,6 +21,7 @@ typedef struct uir_driver_options {
     const uir_allocator *allocator;          /* of the driver's own structures on the host */
     uint32_t ordinal;                        /* which of the driver's devices, from 0 */
     const char *parameter;                   /* the text behind the colon of the device's name; NULL: none */
+    const char *library;                     /* path of the vendor's library; NULL: its usual name */
     void *native;                            /* the caller's context of the vendor's library; NULL: the driver's own */
     const uir_kernel_format *const *formats; /* for devices that execute on the host; they outlive the device */
     uint32_t format_count;
@@ -112,7 +113,7 @@ typedef struct uir_driver {
     const char *name; /* "opencl" */
 
     /* Number of devices. DEVICE_FAILED, with the library and the symbol that are missing, if the driver cannot work. */
-    uir_status (*count)(const uir_allocator *allocator, uir_diagnostics *diagnostics, uint32_t *out_count);
+    uir_status (*count)(const uir_driver_options *options, uir_diagnostics *diagnostics, uint32_t *out_count);
     /* INVALID_ARGUMENT for an unknown ordinal or parameter; DEVICE_FAILED. */
     uir_status (*open)(const uir_driver_options *options, uir_diagnostics *diagnostics, uir_driver_device **out_device);
     void (*close)(uir_driver_device *device); /* its queues, code and buffers are gone */

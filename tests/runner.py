@@ -142,6 +142,14 @@ def missing(reasons):
     return sum(bool(match) and match.group(1) in required for match in found)
 
 
+def require(counts, output):
+    """The reasons for skips; those for something missing that is required are counted as failures."""
+    reasons = re.findall(r"^skip: (.*)$", output, re.M)
+    required = min(missing(reasons), counts.skipped)
+    counts.add(Counts(failed=required, skipped=-required))
+    return reasons
+
+
 class Runner:
     def __init__(self, tier):
         self.tier = tier
@@ -204,9 +212,9 @@ class Runner:
     def count_case(case, reasons):
         """The counts of one ctest test: of its cmocka cases, or of its own closing line, or one."""
         output = case.findtext("system-out") or ""
-        reasons += re.findall(r"^skip: (.*)$", output, re.M)
         ok = case.get("status") == "run"
         counts, told = Runner.count_output(output)
+        reasons += require(counts, output)
         if ok and not told:
             counts.passed = 1
         if not counts.failed and (not ok or counts.is_nothing()):
@@ -228,9 +236,7 @@ class Runner:
         if not counts.failed and (status != 0 or counts.is_nothing()):
             output += f"\nexit status {status}" + (", and nothing ran" if found else ", and no line `N passed, M failed, S skipped`")
             counts.failed = 1
-        reasons = re.findall(r"^skip: (.*)$", output, re.M)
-        required = min(missing(reasons), counts.skipped)
-        counts.add(Counts(failed=required, skipped=-required))
+        reasons = require(counts, output)
         self.report.record(suite.name, counts, time.monotonic() - begin, reasons, output)
 
     def suites(self, suites):

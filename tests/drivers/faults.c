@@ -38,7 +38,7 @@ static void test_damaged(void **state) {
     bench_begin(&b, state);
     const uir_driver_image *whole = &b.subject->image;
     assert_true(whole->size <= sizeof bytes);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 16; round++) {
         uir_driver_image image = {whole->format, bytes, whole->size};
         uir_driver_code *code = NULL;
         memcpy(bytes, whole->bytes, whole->size);

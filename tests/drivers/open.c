@@ -7,11 +7,12 @@ static void test_count(void **state) {
     bench b;
     uint32_t count = 0;
     bench_begin(&b, state);
-    check_ok(&b, b.driver->count(&b.allocator, &b.diagnostics, &count));
+    uir_driver_options options = {.allocator = &b.allocator, .library = b.subject->library};
+    check_ok(&b, b.driver->count(&options, &b.diagnostics, &count));
     assert_true(count >= 1);
     assert_int_equal(b.driver->version, UIR_DRIVER_VERSION);
     assert_true(*b.driver->name != 0);
-    uir_driver_options options = {.allocator = &b.allocator, .ordinal = count};
+    options.ordinal = count;
     uir_driver_device *device = NULL;
     check_status(&b, b.driver->open(&options, &b.diagnostics, &device), UIR_STATUS_INVALID_ARGUMENT);
     assert_null(device);
@@ -21,7 +22,8 @@ static void test_count(void **state) {
 static void test_bad_parameter(void **state) {
     bench b;
     bench_begin(&b, state);
-    uir_driver_options options = {.allocator = &b.allocator, .parameter = b.subject->bad_parameter};
+    uir_driver_options options = {
+        .allocator = &b.allocator, .parameter = b.subject->bad_parameter, .library = b.subject->library};
     uir_driver_device *device = NULL;
     if (options.parameter)
         check_status(&b, b.driver->open(&options, &b.diagnostics, &device), UIR_STATUS_INVALID_ARGUMENT);

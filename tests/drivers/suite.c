@@ -84,6 +84,7 @@ void bench_begin(bench *b, void **state) {
     uir_diagnostics_init(&b->diagnostics, &system);
     uir_driver_options options = {.allocator = &b->allocator,
                                   .parameter = b->subject->parameter,
+                                  .library = b->subject->library,
                                   .formats = b->subject->formats,
                                   .format_count = b->subject->format_count};
     check_ok(b, b->driver->open(&options, &b->diagnostics, &b->device));

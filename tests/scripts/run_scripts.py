@@ -140,6 +140,10 @@ def test_nothing_run_is_a_failure():
         case = tree.fromstring(f"<testcase status='run'><system-out>{output}</system-out></testcase>")
         counts = runner.Runner.count_case(case, [])
         assert (counts.passed, counts.failed, counts.skipped) == expected, f"{output!r}: {counts}"
+    case = tree.fromstring(f"<testcase status='run'><system-out>{text}</system-out></testcase>")
+    with requiring("models"):
+        counts = runner.Runner.count_case(case, [])
+    assert (counts.passed, counts.failed, counts.skipped) == (1, 1, 1), f"a required skip of ctest: {counts}"
 
 
 def test_no_suite_passes_over_a_missing_module():

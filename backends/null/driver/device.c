@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 
 /* ---- life ---- */
-static uir_status count(const uir_allocator *allocator, uir_diagnostics *diagnostics, uint32_t *out_count) {
-    (void)allocator;
+static uir_status count(const uir_driver_options *options, uir_diagnostics *diagnostics, uint32_t *out_count) {
+    (void)options;
     (void)diagnostics;
     *out_count = 1;
     return UIR_STATUS_OK;
@@ -59,8 +59,6 @@ static uir_status open_device(const uir_driver_options *options, uir_diagnostics
     for (uint32_t i = 0; i < options->format_count && device->format_count < NULL_FORMATS; i++)
         if (!options->formats[i]->native) device->formats[device->format_count++] = options->formats[i];
     draw_device(device, seed);
-    void *handles = mmap(NULL, NULL_HANDLE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    device->handles = handles == MAP_FAILED ? NULL : handles;
     pthread_mutex_init(&device->lock, NULL);
     *out_device = device;
     return UIR_STATUS_OK;
@@ -69,7 +67,6 @@ static uir_status open_device(const uir_driver_options *options, uir_diagnostics
 static void close_device(uir_driver_device *device) {
     if (!device) return;
     uir_allocator allocator = device->allocator;
-    if (device->handles) munmap(device->handles, NULL_HANDLE_BYTES);
     if (device->scratch.data) uir_release(&allocator, device->scratch.data, device->scratch.size);
     pthread_mutex_destroy(&device->lock);
     uir_release(&allocator, device, sizeof *device);
@@ -106,21 +103,23 @@ static void release_storage(uir_driver_device *device, null_storage *storage) {
     null_storage **link = &device->storages;
     while (*link != storage) link = &(*link)->next;
     *link = storage->next;
-    device->memory_used -= storage->allocated;
     memset(storage->data, device->pattern, (size_t)storage->allocated);
+    munmap(storage->handle, (size_t)storage->allocated);
     uir_release(&device->allocator, storage->data, (size_t)storage->allocated);
     uir_release(&device->allocator, storage, sizeof *storage);
 }
 
 static uir_status make_storage(uir_driver_device *device, uir_memory_kind kind, uint64_t size,
                                null_storage **out_storage) {
-    uint64_t allocated = size + NULL_READ_BEHIND,
-             apart = (allocated + NULL_HANDLE_PAGE - 1) / NULL_HANDLE_PAGE * NULL_HANDLE_PAGE;
+    uint64_t allocated = size + NULL_READ_BEHIND;
     null_storage *storage;
-    if (size > SIZE_MAX / 4 || apart > NULL_HANDLE_BYTES - device->handles_used) return UIR_STATUS_OUT_OF_MEMORY;
+    if (size > SIZE_MAX / 4) return UIR_STATUS_OUT_OF_MEMORY;
     UIR_TRY_ALLOCATE(storage, uir_allocate_zeroed(&device->allocator, sizeof *storage));
-    storage->data = uir_allocate(&device->allocator, (size_t)allocated);
+    /* Addresses that nobody can follow. */
+    void *handle = mmap(NULL, (size_t)allocated, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (handle != MAP_FAILED) storage->data = uir_allocate(&device->allocator, (size_t)allocated);
     if (!storage->data) {
+        if (handle != MAP_FAILED) munmap(handle, (size_t)allocated);
         uir_release(&device->allocator, storage, sizeof *storage);
         return UIR_STATUS_OUT_OF_MEMORY;
     }
@@ -128,11 +127,9 @@ static uir_status make_storage(uir_driver_device *device, uir_memory_kind kind, 
     storage->kind = kind;
     storage->size = size;
     storage->allocated = allocated;
-    storage->handle = device->handles ? device->handles + device->handles_used : NULL;
+    storage->handle = handle;
     storage->next = device->storages;
     device->storages = storage;
-    device->handles_used += apart;
-    device->memory_used += allocated;
     *out_storage = storage;
     return UIR_STATUS_OK;
 }

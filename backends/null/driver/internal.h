@@ -10,10 +10,8 @@ enum {
     NULL_FORMATS = 8,
     NULL_ALIGNMENT = 256, /* larger than the runtime's own, as that of GPUs is */
     NULL_READ_BEHIND = 64,
-    NULL_HANDLE_PAGE = 4096,  /* handles are so far apart at least */
     NULL_WORKSPACE_BYTES = 96 /* of a launch of several phases: an arrival counter for each */
 };
-#define NULL_HANDLE_BYTES (1ull << 40) /* addresses for handles */
 
 /* Modelled rates and latencies. */
 #define NULL_BYTES_PER_MS_MEMORY 1e8
@@ -26,7 +24,8 @@ typedef struct null_storage {
     struct null_storage *next;
     uint32_t buffers;
     uir_memory_kind kind;
-    char *data, *handle;
+    char *data;
+    void *handle; /* addresses without access */
     uint64_t size, allocated;
 } null_storage;
 
@@ -99,10 +98,7 @@ struct uir_driver_device {
     uint64_t random;
     uint32_t eagerness; /* of 4: how often a request executes before a wait needs it */
     unsigned char pattern;
-    char *handles; /* addresses without access */
-    uint64_t handles_used;
     null_storage *storages;
-    uint64_t memory_used;
     uir_driver_queue *queues;
     double clock; /* of the host */
     uir_kernel_scratch scratch;

@@ -1,0 +1,255 @@
+/* The OpenCL driver: queues are in order; a point is the event of a marker. */
+#include "backends/opencl/driver/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { POLL_NANOSECONDS = 20000 };
+
+/* ---- life ---- */
+uir_status uir_opencl_create_queue(uir_driver_device *d, uint32_t points, void *native, uir_diagnostics *diagnostics,
+                                   uir_driver_queue **out_queue) {
+    uir_driver_queue *queue;
+    int32_t error = 0;
+    *out_queue = NULL;
+    UIR_TRY_ALLOCATE(queue, uir_allocate_zeroed(&d->allocator, sizeof *queue));
+    queue->device = d;
+    queue->point_count = points + 1;
+    queue->events = uir_allocate_zeroed(&d->allocator, queue->point_count * sizeof *queue->events);
+    if (queue->events && native) {
+        error = d->cl.clRetainCommandQueue(native);
+        queue->queue = error ? NULL : native;
+    } else if (queue->events) {
+        queue->queue = d->cl.clCreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    }
+    if (queue->events && !error) {
+        *out_queue = queue;
+        return UIR_STATUS_OK;
+    }
+    bool has_memory = queue->events != NULL;
+    if (has_memory) uir_release(&d->allocator, queue->events, queue->point_count * sizeof *queue->events);
+    uir_release(&d->allocator, queue, sizeof *queue);
+    return uir_opencl_fail(has_memory ? error : CL_OUT_OF_HOST_MEMORY, "clCreateCommandQueue", diagnostics);
+}
+
+void uir_opencl_destroy_queue(uir_driver_queue *queue) {
+    if (!queue) return;
+    uir_driver_device *d = queue->device;
+    d->cl.clFinish(queue->queue);
+    for (uint32_t i = 0; i < queue->point_count; i++)
+        if (queue->events[i]) d->cl.clReleaseEvent(queue->events[i]);
+    d->cl.clReleaseCommandQueue(queue->queue);
+    uir_release(&d->allocator, queue->events, queue->point_count * sizeof *queue->events);
+    uir_release(&d->allocator, queue, sizeof *queue);
+}
+
+/* ---- requests ---- */
+static int32_t set_arguments(uir_driver_queue *queue, cl_handle kernel, const uir_driver_launch *launch,
+                             int64_t begin) {
+    const uir_driver_device *d = queue->device;
+    const cl_prepared *p = launch->state;
+    uint32_t at = 0;
+    int32_t error = 0;
+    for (uint32_t i = 0; i < launch->pointer_count && !error; i++) {
+        const uir_region *region = &launch->pointers[i];
+        cl_handle memory = region->buffer ? cl_buffer_of(region)->memory : d->nothing;
+        uint64_t offset = region->buffer ? region->offset : 0;
+        error = d->cl.clSetKernelArg(kernel, at++, sizeof memory, &memory);
+        if (!error) error = d->cl.clSetKernelArg(kernel, at++, sizeof offset, &offset);
+    }
+    if (!error) error = d->cl.clSetKernelArg(kernel, at++, sizeof p->symbols, &p->symbols);
+    return error ? error : d->cl.clSetKernelArg(kernel, at, sizeof begin, &begin);
+}
+
+/* A kernel's regions are in device memory. */
+static uir_status check_memory(const uir_driver_launch *launch, uir_diagnostics *diagnostics) {
+    for (uint32_t i = 0; i < launch->pointer_count; i++) {
+        const uir_region *region = &launch->pointers[i];
+        if (region->buffer && !cl_buffer_of(region)->memory)
+            return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                             "pointer %u of a kernel is in staging memory", i);
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_opencl_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
+                             uint32_t phase_count, uir_diagnostics *diagnostics) {
+    uir_driver_device *d = queue->device;
+    UIR_TRY(uir_driver_check_launch(d, &d->facts, launch, phase, phase_count, diagnostics));
+    UIR_TRY(check_memory(launch, diagnostics));
+    for (uint32_t i = phase; i < phase + phase_count; i++) {
+        const cl_kernel *kernel = cl_kernel_of(launch->kernel);
+        int64_t begin = launch->begins[i], count = launch->indices[i] - begin;
+        if (count <= 0) continue;
+        size_t local = kernel->group_sizes[i], global;
+        if (__builtin_mul_overflow((size_t)count, local, &global))
+            return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "a kernel has too many parallel indices");
+        pthread_mutex_lock(&d->lock);
+        int32_t error = set_arguments(queue, kernel->phases[i], launch, begin);
+        if (!error)
+            error =
+                d->cl.clEnqueueNDRangeKernel(queue->queue, kernel->phases[i], 1, NULL, &global, &local, 0, NULL, NULL);
+        pthread_mutex_unlock(&d->lock);
+        if (error) return uir_opencl_fail(error, "clEnqueueNDRangeKernel", diagnostics);
+    }
+    return UIR_STATUS_OK;
+}
+
+/* A marker in the queue would be reached before the host copies: so between two places of the host it waits. */
+static int32_t copy_on_host(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
+    int32_t error = queue->device->cl.clFinish(queue->queue);
+    for (uint64_t i = 0; i < c->rows && !error; i++)
+        memmove(to + i * c->to_pitch, from + i * c->from_pitch, (size_t)c->row_bytes);
+    return error;
+}
+
+static int32_t copy_stretch(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
+    const cl_library *cl = &queue->device->cl;
+    size_t size = (size_t)c->row_bytes, at = (size_t)c->to.offset, of = (size_t)c->from.offset;
+    if (from)
+        return cl->clEnqueueWriteBuffer(queue->queue, cl_buffer_of(&c->to)->memory, 0, at, size, from, 0, NULL, NULL);
+    cl_handle source = cl_buffer_of(&c->from)->memory;
+    if (to) return cl->clEnqueueReadBuffer(queue->queue, source, 0, of, size, to, 0, NULL, NULL);
+    cl_handle target = cl_buffer_of(&c->to)->memory;
+    return cl->clEnqueueCopyBuffer(queue->queue, source, target, of, at, size, 0, NULL, NULL);
+}
+
+/* Rows by their first byte and a pitch: a rectangle whose origin is a byte of the buffer. */
+static int32_t copy_rows(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
+    const cl_library *cl = &queue->device->cl;
+    size_t size[3] = {(size_t)c->row_bytes, (size_t)c->rows, 1}, zero[3] = {0}, at[3] = {(size_t)c->to.offset},
+           of[3] = {(size_t)c->from.offset}, to_pitch = (size_t)c->to_pitch, from_pitch = (size_t)c->from_pitch;
+    if (from)
+        return cl->clEnqueueWriteBufferRect(queue->queue, cl_buffer_of(&c->to)->memory, 0, at, zero, size, to_pitch, 0,
+                                            from_pitch, 0, from, 0, NULL, NULL);
+    cl_handle source = cl_buffer_of(&c->from)->memory;
+    if (to)
+        return cl->clEnqueueReadBufferRect(queue->queue, source, 0, of, zero, size, from_pitch, 0, to_pitch, 0, to, 0,
+                                           NULL, NULL);
+    return cl->clEnqueueCopyBufferRect(queue->queue, source, cl_buffer_of(&c->to)->memory, of, at, size, from_pitch, 0,
+                                       to_pitch, 0, 0, NULL, NULL);
+}
+
+/* One row after the other. */
+static int32_t copy_each(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
+    int32_t error = 0;
+    for (uint64_t i = 0; i < c->rows && !error; i++) {
+        uir_driver_copy row = {.from = c->from, .to = c->to, .rows = 1, .row_bytes = c->row_bytes};
+        row.from.offset += i * c->from_pitch;
+        row.to.offset += i * c->to_pitch;
+        error = copy_stretch(queue, &row, to ? to + i * c->to_pitch : NULL, from ? from + i * c->from_pitch : NULL);
+    }
+    return error;
+}
+
+uir_status uir_opencl_copy(uir_driver_queue *queue, const uir_driver_copy *c, uir_diagnostics *diagnostics) {
+    uir_driver_device *d = queue->device;
+    UIR_TRY(uir_driver_check_copy(d, c, diagnostics));
+    if (!c->rows || !c->row_bytes) return UIR_STATUS_OK;
+    char *to = cl_host_of(&c->to), *from = cl_host_of(&c->from);
+    /* A rectangle's origin is inside a row of it, and its pitch no less than a row. */
+    bool is_rectangle = c->from_pitch >= c->row_bytes && c->to_pitch >= c->row_bytes &&
+                        (from || c->from.offset + c->row_bytes <= c->from_pitch) &&
+                        (to || c->to.offset + c->row_bytes <= c->to_pitch);
+    int32_t error = to && from     ? copy_on_host(queue, c, to, from)
+                    : c->rows == 1 ? copy_stretch(queue, c, to, from)
+                    : is_rectangle ? copy_rows(queue, c, to, from)
+                                   : copy_each(queue, c, to, from);
+    return error ? uir_opencl_fail(error, "clEnqueueCopyBuffer", diagnostics) : UIR_STATUS_OK;
+}
+
+uir_status uir_opencl_fill(uir_driver_queue *queue, const uir_region *region, unsigned char value,
+                           uir_diagnostics *diagnostics) {
+    UIR_TRY(uir_driver_check_region(queue->device, region, "the destination of a fill", diagnostics));
+    if (!region->size) return UIR_STATUS_OK;
+    char *host = cl_host_of(region);
+    int32_t error =
+        host ? queue->device->cl.clFinish(queue->queue)
+             : queue->device->cl.clEnqueueFillBuffer(queue->queue, cl_buffer_of(region)->memory, &value, 1,
+                                                     (size_t)region->offset, (size_t)region->size, 0, NULL, NULL);
+    if (error) return uir_opencl_fail(error, "clEnqueueFillBuffer", diagnostics);
+    if (host) memset(host, value, (size_t)region->size);
+    return UIR_STATUS_OK;
+}
+
+/* ---- points ---- */
+uir_status uir_opencl_mark(uir_driver_queue *queue, uir_diagnostics *diagnostics, uint64_t *out_point) {
+    const cl_library *cl = &queue->device->cl;
+    cl_handle event = NULL, *place = &queue->events[(queue->marked + 1) % queue->point_count];
+    int32_t error = cl->clEnqueueMarkerWithWaitList(queue->queue, 0, NULL, &event);
+    if (error) return uir_opencl_fail(error, "clEnqueueMarkerWithWaitList", diagnostics);
+    if (*place) cl->clReleaseEvent(*place);
+    *place = event;
+    *out_point = ++queue->marked;
+    return UIR_STATUS_OK;
+}
+
+/* The event of a point; of an older one that of the oldest that is kept, which comes after it. NULL: no point. */
+static cl_handle event_of(const uir_driver_queue *queue, uint64_t point) {
+    if (!point || point > queue->marked) return NULL;
+    if (point + queue->point_count <= queue->marked) point = queue->marked - queue->point_count + 1;
+    return queue->events[point % queue->point_count];
+}
+
+uir_status uir_opencl_follow(uir_driver_queue *queue, uir_driver_queue *other, uint64_t point,
+                             uir_diagnostics *diagnostics) {
+    const cl_library *cl = &queue->device->cl;
+    cl_handle event = event_of(other, point);
+    if (other->device != queue->device || point > other->marked)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "a queue cannot follow point %llu of a queue that has marked %llu", (unsigned long long)point,
+                         (unsigned long long)other->marked);
+    if (other == queue || !event) return UIR_STATUS_OK;
+    int32_t error = cl->clFlush(other->queue);
+    if (!error) error = cl->clEnqueueBarrierWithWaitList(queue->queue, 1, &event, NULL);
+    return error ? uir_opencl_fail(error, "clEnqueueBarrierWithWaitList", diagnostics) : UIR_STATUS_OK;
+}
+
+static void fail(uir_driver_failure *failure, int32_t error) {
+    char text[32];
+    *failure = (uir_driver_failure){.step = UINT32_MAX, .is_lost = true};
+    snprintf(failure->text, sizeof failure->text, "OpenCL: %s", uir_opencl_error_name(error, text, sizeof text));
+}
+
+/* Looks every few microseconds, for a flag that no event sets. */
+static uir_status poll_event(const cl_library *cl, cl_handle event, const volatile bool *cancel, int32_t *out_error) {
+    const struct timespec pause = {0, POLL_NANOSECONDS};
+    for (;;) {
+        int32_t state = CL_COMPLETE;
+        *out_error = cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+        if (!*out_error && state < 0) *out_error = state;
+        if (*out_error || state == CL_COMPLETE) return UIR_STATUS_OK;
+        if (__atomic_load_n(cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
+        nanosleep(&pause, NULL);
+    }
+}
+
+uir_status uir_opencl_wait(uir_driver_queue *queue, uint64_t point, const volatile bool *cancel,
+                           uir_driver_failure *out_failure) {
+    const cl_library *cl = &queue->device->cl;
+    cl_handle event = event_of(queue, point);
+    *out_failure = (uir_driver_failure){.step = UINT32_MAX};
+    if (point > queue->marked) {
+        snprintf(out_failure->text, sizeof out_failure->text, "a wait for a point that was not marked");
+        return UIR_STATUS_DEVICE_FAILED;
+    }
+    if (!event) return UIR_STATUS_OK;
+    int32_t error = cl->clFlush(queue->queue);
+    if (!error && cancel) UIR_TRY(poll_event(cl, event, cancel, &error));
+    if (!error && !cancel) error = cl->clWaitForEvents(1, &event);
+    if (!error) return UIR_STATUS_OK;
+    fail(out_failure, error);
+    return UIR_STATUS_DEVICE_FAILED;
+}
+
+bool uir_opencl_get_time(uir_driver_queue *queue, uint64_t point, double *out_ms) {
+    const cl_library *cl = &queue->device->cl;
+    uint64_t nanoseconds = 0;
+    if (!point || point > queue->marked || point + queue->point_count <= queue->marked) return false;
+    if (cl->clGetEventProfilingInfo(event_of(queue, point), CL_PROFILING_COMMAND_END, sizeof nanoseconds, &nanoseconds,
+                                    NULL))
+        return false;
+    *out_ms = (double)nanoseconds * 1e-6;
+    return true;
+}
