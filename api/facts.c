@@ -246,7 +246,7 @@ void uir_facts_tell_kernels(const uir_facts *facts, uir_model_info *info) {
 void uir_facts_warn_faults(const uir_facts *facts, uir_diagnostics *diagnostics) {
     if (facts->fault_count)
         uir_warning(diagnostics, NULL,
-                    "%s; the compiler refused %lld of its own kernels, and smaller kernels or the interpreter run their "
-                    "nodes; please report this fault of the compiler",
+                    "%s; the compiler refused %lld of its own kernels, whose nodes smaller kernels or the interpreter "
+                    "run; report this fault of the compiler",
                     facts->fault, (long long)facts->fault_count);
 }

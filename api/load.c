@@ -190,7 +190,7 @@ static uir_status fall_back(uir_call *call, uir_model *model, const before_compi
     model->info.why = why;
     model->info.fault_count = uir_lowering_is_fault(status);
     uir_warning(&call->diagnostics, NULL, "the interpreter runs the model, since no kernels could be made of it: %s%s",
-                why, model->info.fault_count ? "; please report this fault of the compiler" : "");
+                why, model->info.fault_count ? "; report this fault of the compiler" : "");
     return UIR_STATUS_OK;
 }
 

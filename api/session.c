@@ -166,7 +166,7 @@ static uir_status place_output(uir_call *call, uir_session *session, uint32_t in
     uir_datum *placed;
     if ((*datum)->kind != UIR_VALUE_TENSOR || from->dtype == UIR_DTYPE_STRING)
         return uir_error(&call->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                         "output '%s' cannot be bound to a buffer: its elements have no fixed size in bytes", name);
+                         "output '%s' cannot be bound to a buffer: the size of its elements varies", name);
     if (bound->strided) {
         size_t needed;
         element_walk w = {from->rank, from->shape, bound->strides, (size_t)uir_dtype_bits(from->dtype) / 8};

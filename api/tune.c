@@ -316,7 +316,7 @@ static uir_status compare_outputs(tuning *t, side other) {
         UIR_TRY(uir_session_get_output(t->sides[other].session, i, &after));
         if (!is_same(before, after))
             return uir_error_hint(
-                &t->call->diagnostics, UIR_STATUS_INTERNAL, NULL, "this is a fault of the compiler, please report it",
+                &t->call->diagnostics, UIR_STATUS_INTERNAL, NULL, "report this fault of the compiler",
                 "output '%s' changes with the tile size; no tuning result was saved", model->outputs[i].port.name);
     }
     return UIR_STATUS_OK;

@@ -98,7 +98,7 @@ uir_status uir_value_create_tensor(uir_context *context, uir_dtype dtype, uint32
     if (status == UIR_STATUS_OK) status = uir_tensor_create(&context->value_allocator, dtype, rank, shape, &tensor);
     status = uir_budget_tell(&context->values, "a tensor", status, &call.diagnostics, NULL);
     if (status == UIR_STATUS_OUT_OF_MEMORY)
-        status = uir_error(&call.diagnostics, status, NULL, "no memory for a tensor of %zu bytes", size);
+        status = uir_error(&call.diagnostics, status, NULL, "a tensor of %zu bytes cannot be allocated", size);
     status = finish_tensor(context, status, tensor, out_value);
     return uir_call_end(&call, status, "creating a tensor");
 }

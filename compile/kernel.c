@@ -180,9 +180,8 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
     *out_runner = NULL;
     UIR_TRY(find_runner(name, diagnostics, &engine));
     if (engine->machine && strcmp(engine->machine, igraph->machine->name)) {
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "kernel @%s is for '%s': '%s' cannot run it, the interpreter can", igraph->name,
-                         igraph->machine->name, name);
+        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "run the kernel on the interpreter",
+                              "kernel @%s is for '%s', not for '%s'", igraph->name, igraph->machine->name, name);
     }
     UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
     *runner = (uir_kernel_runner){.allocator = *allocator, .engine = engine};

@@ -49,8 +49,7 @@ bool uir_lowering_is_fault(uir_status status) {
            status != UIR_STATUS_CANCELLED;
 }
 
-static const char fault_hint[] =
-    "this is a fault of the compiler, please report it; run the model on the device 'interpreter'";
+static const char fault_hint[] = "report this fault of the compiler; run the model on the device 'interpreter'";
 
 /* What ends the compile. A fault is INTERNAL, whatever the part of the compiler that noticed calls it. */
 static uir_status tell(uir_diagnostics *diagnostics, uir_status status, const char *name, const char *stage,
@@ -304,8 +303,8 @@ static uir_status refuse_given(const uir_lowering_kernel *kernel, uir_stage stag
 static uir_status leave_record(uir_lowering *lowering, uir_stage stage, uir_lowering_kernel *kernel,
                                uir_diagnostics *said, const uir_compile_call *call) {
     uir_lowered *l = &kernel->lowered;
-    uir_warning(call->diagnostics, NULL, "kernel %s is made without its tuning record: %s", kernel->name,
-                said->first ? said->first->message : "it does not fit");
+    uir_warning(call->diagnostics, NULL, "the tuning record of kernel %s is ignored: %s", kernel->name,
+                said->first ? said->first->message : "the record does not fit");
     uir_diagnostics_clear(said);
     uir_loop_list_deinit(&l->scheduled);
     uir_igraph_list_deinit(&l->igraphs);

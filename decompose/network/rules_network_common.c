@@ -312,7 +312,7 @@ bool uir_network_body(uir_builder *b, const char *name, uir_builder *out_body) {
     uir_graph_id graph;
     uir_status status = uir_module_add_graph(b->module, b->graph, name, &graph);
     if (status != UIR_STATUS_OK) {
-        (void)uir_builder_fail(b, status, "no memory for a loop's body");
+        (void)uir_builder_fail(b, status, "a loop's body cannot be allocated");
         return false;
     }
     uir_builder_init(out_body, b->module, graph);
@@ -328,14 +328,14 @@ static uir_value_id network_body_input(uir_builder *body, uir_dtype dtype, const
     uir_type type = {UIR_VALUE_TENSOR, dtype, true, shape->rank, shape->dims};
     uir_status status = uir_module_add_value(body->module, "", type, &value);
     if (status == UIR_STATUS_OK) status = uir_graph_add_input(body->module, body->graph, value);
-    if (status != UIR_STATUS_OK) (void)uir_builder_fail(body, status, "no memory for a loop's body");
+    if (status != UIR_STATUS_OK) (void)uir_builder_fail(body, status, "a loop's body cannot be allocated");
     return value;
 }
 
 void uir_network_body_output(uir_builder *body, uir_value_id value) {
     if (body->status != UIR_STATUS_OK) return;
     uir_status status = uir_graph_add_output(body->module, body->graph, value);
-    if (status != UIR_STATUS_OK) (void)uir_builder_fail(body, status, "no memory for a loop's body");
+    if (status != UIR_STATUS_OK) (void)uir_builder_fail(body, status, "a loop's body cannot be allocated");
 }
 
 /* Gives a value whose inferred dims are fresh symbols the dims that the caller knows. */
@@ -343,7 +343,7 @@ static void network_refine(uir_builder *b, uir_value_id value, const uir_shape *
     if (b->status != UIR_STATUS_OK) return;
     uir_dim *dims = uir_arena_allocate_array(&b->module->arena, shape->rank + 1, sizeof *dims);
     if (!dims) {
-        (void)uir_builder_fail(b, UIR_STATUS_OUT_OF_MEMORY, "no memory for a type");
+        (void)uir_builder_fail(b, UIR_STATUS_OUT_OF_MEMORY, "a type cannot be allocated");
         return;
     }
     memcpy(dims, shape->dims, shape->rank * sizeof *dims);

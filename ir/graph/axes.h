@@ -10,8 +10,8 @@
  *
  * A node may relate two axes by more than identity (an element of a slice is at start + step*i). Both are then
  * `unsplittable`: neither split nor joined with a neighbour. UNSUPPORTED: dims that cannot be told apart or related
- * this way (a reshape that does not factor, x + transpose(x) of a value made inside, a broadcast decided at run
- * time). */
+ * this way. Examples: a reshape that does not factor, x + transpose(x) of a value made inside, a broadcast decided at
+ * run time. */
 #ifndef UIR_IR_AXES_H
 #define UIR_IR_AXES_H
 

@@ -3,14 +3,14 @@
  * In: a verified function and ids of its statements and tensors. Out: the same function, changed in place, with a trace
  * that says each step in words (`split i of Y by 16: i_o, i_i`) and can be replayed.
  *
- * Every primitive checks first and then changes, or changes and puts back: when it refuses, it returns
- * UIR_STATUS_UNSUPPORTED, says why (uir_schedule_why, and a diagnostic unless the mode is quiet) and leaves the
- * function as it was. Refusing is normal: tactics ask. Ids of statements and tensors stay what they were; a statement
- * that is gone is no longer reachable from the function's first one.
+ * Every primitive checks first and then changes, or changes and puts back. A refusal returns UIR_STATUS_UNSUPPORTED,
+ * with a reason (uir_schedule_why, and a diagnostic unless the mode is quiet). The function is then as before. Refusing
+ * is normal: tactics ask. Ids of statements and tensors stay what they were. A removed statement cannot be reached from
+ * the function's first one.
  *
  * Legality is decided on conflicts: two instances that touch one element of a tensor, one of them writing it. A
- * primitive must keep the order of every pair of conflicting instances, or have a reason why it does not matter (the
- * element is computed again before each use; a commutative monoid). What cannot be proved is refused. */
+ * primitive keeps the order of every pair of conflicting instances. Exceptions: an element computed again before each
+ * use, and a commutative monoid. A change that cannot be proved legal is refused. */
 #ifndef UIR_LOWER_SCHEDULE_H
 #define UIR_LOWER_SCHEDULE_H
 

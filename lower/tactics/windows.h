@@ -1,8 +1,9 @@
 /* The tactic of convolutions whose image and result are channels-last, and of those of few channels.
  *
  * Implicit im2col: pixels are rows and channels columns, and mma reads the windows in place, with any strides and
- * dilations, without a copy; reads outside the image are its fill. A unit has some lines of some pixels, for a tile's
- * columns, whose accumulators stay on the chip; the epilogue is done line by line. With few channels, their layout is
+ * dilations, without a copy; reads outside the image are its fill. The tactic is output-stationary: a
+ * unit keeps on the chip the accumulators of some lines of some pixels, for a tile's columns. The epilogue is done line
+ * by line. With few channels, their layout is
  * kept: pixels are columns, output channels or lines are rows, and taps are added one after the other. */
 #ifndef UIR_LOWER_WINDOWS_H
 #define UIR_LOWER_WINDOWS_H

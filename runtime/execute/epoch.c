@@ -49,7 +49,7 @@ uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t si
         buffer->capacity = 0;
     }
     if (tensor != UIR_PLAN_NONE) describe_tensor(r, tensor, what, sizeof what);
-    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "no memory for %llu bytes: %s",
+    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes cannot be allocated: %s",
                      (unsigned long long)asked, what);
 }
 

@@ -135,7 +135,7 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l)
         size_t bytes, given, moved;
         if (!evaluate(r, p->span, &span) ||
             !uir_dtype_storage_size((uir_dtype)p->dtype, span > 0 ? (uint64_t)span : 0, &bytes))
-            return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a pointer of its kernel is too large");
+            return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a pointer of the step's kernel is too large");
         moved = bytes;
         if (p->role == UIR_PLAN_IN || p->role == UIR_PLAN_OUT) {
             const uir_rt_tensor *t =
@@ -148,7 +148,7 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l)
             given = bytes;
         if (given < bytes)
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE,
-                                    "pointer %u of its kernel requires %zu bytes, but has %zu", i, bytes, given);
+                                    "pointer %u of the step's kernel requires %zu bytes, but has %zu", i, bytes, given);
         l->sizes[i] = given;
         l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : moved;
     }
@@ -172,7 +172,8 @@ static uir_status bind_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
         for (uint32_t a = 0; a < extents.count; a++) {
             if (!evaluate(r, uir_plan_get_word(r->plan, extents, a), &extent) ||
                 __builtin_mul_overflow(total, extent < 0 ? 0 : extent, &total))
-                return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "a parallel axis of its kernel has no extent");
+                return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT,
+                                        "a parallel axis of the step's kernel has no extent");
         }
         l->indices[i] = total;
         l->begins[i] = 0;
@@ -253,7 +254,7 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     }
     for (uint32_t i = 0; i < s->values.count; i++) {
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &l->symbols[i]))
-            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of its kernel has no value");
+            return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a size of the step's kernel has no value");
     }
     const uir_plan_variant *chosen = NULL;
     uint32_t wanted = r->wanted ? r->wanted[s->target] : UIR_PLAN_NONE;
@@ -275,7 +276,8 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     UIR_TRY(bind_phases(r, step, l));
     const uir_kernel_format *format = NULL;
     const uir_loaded_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &format);
-    if (!kernel) return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no kernel format can run its kernel");
+    if (!kernel)
+        return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no kernel format can run the step's kernel");
     UIR_TRY(ensure_state(r, l, format, kernel));
     uint32_t tiles = 0;
     for (uint32_t i = 0; i < chosen->symbol_count; i++)
@@ -288,10 +290,11 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     l->base.phase_count = chosen->phase_count;
     int64_t scratch = 0;
     if (format->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
-        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "its kernel's scratch has no size");
+        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "the scratch of the step's kernel has no size");
     l->base.scratch_size = (size_t)scratch;
     uir_status status = format->prepare(&l->base, r->diagnostics);
-    if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "its kernel cannot run with these sizes");
+    if (status != UIR_STATUS_OK)
+        return uir_rt_fail_step(r, step, status, "the step's kernel cannot run with these sizes");
     if (r->scratch_needed < l->base.scratch_size) r->scratch_needed = l->base.scratch_size;
     return UIR_STATUS_OK;
 }
@@ -392,7 +395,7 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     for (uint32_t t = 0; t < threads; t++) {
         if (r->scratch[t].failure[0]) return uir_rt_fail_step(r, step, status, "%s", r->scratch[t].failure);
     }
-    return uir_rt_fail_step(r, step, status, "its kernel failed");
+    return uir_rt_fail_step(r, step, status, "the step's kernel failed");
 }
 
 /* With what the launch was prepared for behind it. */

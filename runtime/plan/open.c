@@ -419,7 +419,7 @@ static uir_status check_host(const uir_package *p, uir_diagnostics *diagnostics)
                              uir_plan_get_text(&p->plan, s->target));
         if (s->kind == UIR_PLAN_STEP_HOST && !p->custom && !strcmp(uir_plan_get_text(&p->plan, s->target), "custom"))
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                             "node '%s' has no kernel, and only the compiler that made the package can run it",
+                             "node '%s', which has no kernel, runs only in the compiler that made the package",
                              uir_plan_get_text(&p->plan, s->node));
     }
     return UIR_STATUS_OK;

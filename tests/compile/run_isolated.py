@@ -67,7 +67,7 @@ def check_runs(step, planted, stage, device):
     expect(done.returncode == RAN, f"{what}: the model runs", done)
     told = json.loads(done.out)
     expect(told["agree"] and told["faults"] > 0, f"{what}: it is right, and faults are counted", done)
-    warnings = [line for line in done.err.splitlines() if "please report" in line]
+    warnings = [line for line in done.err.splitlines() if "report this fault" in line]
     expect(len(warnings) == 1, f"{what}: one warning", done)
     expect(stage in warnings[0] and "a planted refusal" in warnings[0], f"{what}: it names stage and reason", done)
     expect(stage == "fusion" or "kernel " in warnings[0], f"{what}: it names the kernel", done)
@@ -111,7 +111,7 @@ def test_the_cache_keeps_the_fault():
         for start in range(2):
             done = run(command, "--json", env=env)
             expect(done.returncode == RAN and json.loads(done.out)["faults"] > 0, f"start {start}", done)
-            expect(done.err.count("please report") == 1, f"start {start} warns", done)
+            expect(done.err.count("report this fault") == 1, f"start {start} warns", done)
         done = run(command, "--strict", env=env)
         expect(done.returncode == FAILED, "a strict start", done)
 

@@ -382,7 +382,7 @@ static void test_custom(void **state) {
     uir_text_deinit(&f.package);
     check_ok(&f, fixture_plan(&f, &(uir_plan_options){.custom = true}, &f.allocator, &f.package));
     assert_int_equal(fixture_open(&f, &f.allocator, &package), UIR_STATUS_UNSUPPORTED);
-    check_message(&f, "node 'minus' has no kernel");
+    check_message(&f, "node 'minus', which has no kernel");
     fixture_forge(&f, lose_dims, NULL);
     options.custom = negate;
     options.custom_user = &calls;

@@ -349,7 +349,7 @@ static void test_beyond(void **state) {
           &(uir_runtime_options){.threads = 1});
     session_set(&s, 0, 4, x);
     assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_FILE);
-    check_message(&s.f, "pointer 0 of its kernel requires 20 bytes, but has 16");
+    check_message(&s.f, "pointer 0 of the step's kernel requires 20 bytes, but has 16");
     session_end(&s);
 }
 

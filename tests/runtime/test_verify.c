@@ -175,8 +175,8 @@ static void leave_room(uir_plan *p, uint32_t input) {
     EDIT("(host) overwrites tensor", "while it reads it", IN(TOP_K, 0) = OUT(TOP_K, 0))                                \
     EDIT("(loop) overwrites tensor", "while it reads it", IN(LOOP, 2) = OUT(LOOP, 0))                                  \
     /* where there is no place, or another's */                                                                        \
-    EDIT("(launch) writes tensor", "which has no storage", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))                         \
-    EDIT("(dims) writes tensor", "which has no storage", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))                             \
+    EDIT("(launch) writes tensor", "a step of another kind must allocate", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))                         \
+    EDIT("(dims) writes tensor", "a step of another kind must allocate", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))                             \
     EDIT("(host) allocates tensor", "an alias of", uint32_t t = OWN(FLOATS); OUT(TOP_K, 0) = NAME_OF(t))               \
     EDIT("an input does not match tensor", "", IN(LAUNCH(D), 0) = like(p, FLOATS, UIR_PLAN_STORAGE_INPUT, 0))          \
     EDIT("an output does not match tensor", "", OUT(LAUNCH(HOLD), 1) = like(p, FLOATS, UIR_PLAN_STORAGE_OUTPUT, 0))    \
@@ -287,7 +287,7 @@ static void test_less_room(void **state) {
         check_ok(&s.f, uir_runtime_run(s.r));
         check_ok(&s.f, uir_runtime_set_input(s.r, 0, UIR_DTYPE_F32, 2, shape, x));
         assert_int_equal(uir_runtime_run(s.r), UIR_STATUS_BAD_FILE);
-        check_message(&s.f, "pointer 0 of its kernel requires 112 bytes, but has 32");
+        check_message(&s.f, "pointer 0 of the step's kernel requires 112 bytes, but has 32");
         uir_diagnostics_clear(&s.f.diagnostics);
     }
     session_end(&s);

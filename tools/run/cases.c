@@ -50,7 +50,7 @@ static uir_status check_calls(const run_options *options, uir_model *model, cons
     const uir_model_info info = query_info(model);
     const char *why = info.why;
     if (options->no_fallback && info.fault_count) {
-        complain("please report it; without --no-fallback the model runs",
+        complain("report this fault; leave out --no-fallback to run the model",
                  "--no-fallback: the compiler refused %u of its own kernels", info.fault_count);
         return UIR_STATUS_INTERNAL;
     }

@@ -18,7 +18,7 @@ static void dump_text(void *user, const char *stage, const char *text, size_t le
 uir_status debug_init(debug_state *state, uir_debug_options *options) {
     const char *level = getenv("UIR_DEBUG"), *dump = getenv("UIR_DUMP");
     if (level && *level && (strlen(level) != 1 || *level < '0' || *level > '3')) {
-        complain("1 names the stages, 2 adds their times, 3 prints and checks the IR after each",
+        complain("set it to 1 to name the stages, to 2 to add their times, to 3 to print and check the IR after each",
                  "UIR_DEBUG is a level from 0 to 3, not '%s'", level);
         return UIR_STATUS_INVALID_ARGUMENT;
     }

@@ -1,5 +1,5 @@
-/* JSON: cJSON, or stubs in a program built without it (UIR_NO_JSON: runtime only). Options that need it are refused
- * there (options.def), and the stubs of cJSON functions behave as out of memory. */
+/* JSON: cJSON, or stubs in a program built without it (UIR_NO_JSON: runtime only). Options that need JSON
+ * are refused in such a program (options.def). The stubs of cJSON functions behave as out of memory. */
 #ifndef UIR_TOOLS_RUN_JSON_H
 #define UIR_TOOLS_RUN_JSON_H
 

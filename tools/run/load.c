@@ -120,7 +120,7 @@ uir_status load_model(uir_context *context, const run_options *options, bool pac
     }
     if (!package && options->trust.count) {
         complain("give a signed package, or leave out --trust",
-                 "--trust: the file is not a package, and only packages are signed");
+                 "--trust requires a signed package; the file is not a package");
         return UIR_STATUS_BAD_FILE;
     }
     if (package) return uir_model_open_package_file(context, options->model, &open_options, out_model);

@@ -1,6 +1,6 @@
 /* Runs this program on a model as a separate process, which may crash, hang or exhaust memory.
  *
- * In: a model's file, a data set, options. Out: how it ended, and its first error. */
+ * In: a model's file, a data set, options. Out: how the process ended, and its first error. */
 #ifndef UIR_TOOLS_RUN_TRIAL_H
 #define UIR_TOOLS_RUN_TRIAL_H
 

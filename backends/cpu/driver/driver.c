@@ -91,7 +91,7 @@ static uir_status explain_not_loaded(const char *problem, uir_diagnostics *diagn
     return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                           "link the program dynamically, and check whether the system forbids code outside files",
                           "native code cannot be loaded: %s",
-                          problem ? problem : "the dynamic linker does not say why");
+                          problem ? problem : "for a reason that the dynamic linker withholds");
 }
 
 /* The mark that the object's bytes name; false: they name none. */

@@ -147,8 +147,7 @@ static uir_status allocate(uir_driver_device *device, uir_memory_kind kind, uint
     }
     pthread_mutex_unlock(&device->lock);
     if (status != UIR_STATUS_OK)
-        return uir_error(diagnostics, status, NULL, "device null has no memory for %llu bytes",
-                         (unsigned long long)size);
+        return uir_error(diagnostics, status, NULL, "device null cannot allocate %llu bytes", (unsigned long long)size);
     if (kind != UIR_MEMORY_DEVICE) *out_host = storage->data;
     return UIR_STATUS_OK;
 }

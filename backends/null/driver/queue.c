@@ -291,7 +291,7 @@ static bool begin_request(uir_driver_queue *queue) {
 static uir_status end_request(uir_driver_queue *queue, uir_status status, uir_diagnostics *diagnostics) {
     pthread_mutex_unlock(&queue->device->lock);
     if (status == UIR_STATUS_OUT_OF_MEMORY)
-        return uir_error(diagnostics, status, NULL, "device null has no memory for a request");
+        return uir_error(diagnostics, status, NULL, "device null cannot allocate a request");
     return status;
 }
 

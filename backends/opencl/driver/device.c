@@ -142,7 +142,7 @@ static uir_status make_buffer(uir_driver_device *d, uint64_t size, cl_handle mem
 }
 
 static uir_status refuse_size(const uir_driver_device *d, uint64_t size, uir_diagnostics *diagnostics) {
-    return uir_error(diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "device %s has no memory for %llu bytes", d->name,
+    return uir_error(diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "device %s cannot allocate %llu bytes", d->name,
                      (unsigned long long)size);
 }
 

@@ -3,8 +3,8 @@
  * In: a node with its operands' types in the module. Out: its results' types, or a message about the error. The builder
  * runs it to type new nodes, and the verifier runs it again to compare.
  *
- * An inferred dim may be none: it depends on data. The builder then makes a fresh symbol, the verifier accepts any dim,
- * and the interpreter binds a plain symbol or checks the dim in its place. The same holds for an unknown rank or
+ * An inferred dim may be none: it depends on data. The builder then makes a fresh symbol, and the verifier accepts any
+ * dim. The interpreter binds a plain symbol, or checks the dim in its place. The same holds for an unknown rank or
  * dtype. */
 #ifndef UIR_IR_INFER_H
 #define UIR_IR_INFER_H

@@ -1,4 +1,4 @@
-/* Internal declarations of emit_run.c and emit_abreast.c: a run while it is emitted. */
+/* Internal declarations of the emitter of runs: a run while it is emitted. */
 #ifndef UIR_BACKENDS_CPU_TARGET_EMIT_RUN_H
 #define UIR_BACKENDS_CPU_TARGET_EMIT_RUN_H
 
