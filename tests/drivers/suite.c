@@ -79,6 +79,7 @@ void check_status(bench *b, uir_status status, uir_status expected) {
 void bench_begin(bench *b, void **state) {
     *b = (bench){.subject = *state, .random = 0x9e3779b97f4a7c15u};
     b->driver = b->subject->driver;
+    for (const char *c = b->subject->parameter; c && *c; c++) b->random = b->random * 31 + (unsigned char)*c;
     b->allocator = (uir_allocator){counted_resize, b};
     uir_allocator system = uir_allocator_system();
     uir_diagnostics_init(&b->diagnostics, &system);
@@ -238,5 +239,6 @@ int run_driver_suite(driver_subject *subject) {
            run_area(subject, "memory", memory_tests, memory_test_count) +
            run_area(subject, "order", order_tests, order_test_count) +
            run_area(subject, "launches", launch_tests, launch_test_count) +
-           run_area(subject, "faults", fault_tests, fault_test_count);
+           run_area(subject, "faults", fault_tests, fault_test_count) +
+           run_area(subject, "random", random_tests, random_test_count);
 }

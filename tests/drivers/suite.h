@@ -100,8 +100,10 @@ void call_end(bench *b, call *c);
 void call_once(bench *b, uint32_t queue, driver_kernel kernel, const int64_t *symbols, const uir_region *pointers);
 
 /* ---- the areas ---- */
-extern const struct CMUnitTest open_tests[], memory_tests[], order_tests[], launch_tests[], fault_tests[];
-extern const size_t open_test_count, memory_test_count, order_test_count, launch_test_count, fault_test_count;
+extern const struct CMUnitTest open_tests[], memory_tests[], order_tests[], launch_tests[], fault_tests[],
+    random_tests[];
+extern const size_t open_test_count, memory_test_count, order_test_count, launch_test_count, fault_test_count,
+    random_test_count;
 #define AREA(name, ...)                                                                                                \
     const struct CMUnitTest name##_tests[] = {__VA_ARGS__};                                                            \
     const size_t name##_test_count = sizeof name##_tests / sizeof *name##_tests

@@ -29,7 +29,8 @@ static void draw_device(uir_driver_device *device, uint64_t seed) {
     static const unsigned char patterns[] = {0xff, 0x7f, 0xab, 0xfe};
     device->random = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
     for (int i = 0; i < 4; i++) (void)null_draw(device);
-    device->eagerness = (uint32_t)(seed % 4);
+    device->is_lazy = seed % 4 == 0;
+    device->eagerness = (uint32_t)(seed / 2 % 4);
     device->pattern = patterns[null_draw(device) % sizeof patterns];
     snprintf(device->name, sizeof device->name, "null, seed %llu", (unsigned long long)seed);
     device->facts = (uir_driver_facts){.name = device->name,

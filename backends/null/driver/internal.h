@@ -8,6 +8,7 @@
 
 enum {
     NULL_FORMATS = 8,
+    NULL_CHANGES = 8,     /* steps from one change of a queue's priority to the next */
     NULL_ALIGNMENT = 256, /* larger than the runtime's own, as that of GPUs is */
     NULL_READ_BEHIND = 64,
     NULL_WORKSPACE_BYTES = 96 /* of a launch of several phases: an arrival counter for each */
@@ -84,6 +85,7 @@ struct uir_driver_queue {
     uint32_t point_count;
     uint32_t followers; /* pending requests of other queues that name it */
     double clock;       /* milliseconds */
+    uint64_t priority;  /* drawn */
     bool has_failed;
     uir_driver_failure failure;
 };
@@ -96,7 +98,8 @@ struct uir_driver_device {
     uint32_t format_count;
     pthread_mutex_t lock;
     uint64_t random;
-    uint32_t eagerness; /* of 4: how often a request executes before a wait needs it */
+    bool is_lazy;       /* a wait executes what it needs alone */
+    uint32_t eagerness; /* of 4: how often a request executes when another is submitted */
     unsigned char pattern;
     null_storage *storages;
     uir_driver_queue *queues;

@@ -20,6 +20,7 @@ uir_status uir_null_create_queue(uir_driver_device *device, uint32_t points, voi
         return UIR_STATUS_OUT_OF_MEMORY;
     }
     pthread_mutex_lock(&device->lock);
+    queue->priority = null_draw(device);
     queue->next = device->queues;
     device->queues = queue;
     pthread_mutex_unlock(&device->lock);
@@ -156,12 +157,16 @@ static void execute_first(uir_driver_queue *queue) {
     queue->count--;
 }
 
-/* Some queue of the device goes on. */
+/* The queue of the highest priority that is not blocked goes on. Now and then a priority is drawn anew: orders that a
+ * few such changes decide are likely to occur (Burckhardt et al., A Randomized Scheduler with Probabilistic Guarantees
+ * of Finding Bugs, 2010). */
 static void execute_any(uir_driver_device *device) {
     uir_driver_queue *chosen = NULL;
-    uint32_t ready = 0;
-    for (uir_driver_queue *queue = device->queues; queue; queue = queue->next)
-        if (queue->count && !is_blocked(request_at(queue, 0)) && null_draw(device) % ++ready == 0) chosen = queue;
+    for (uir_driver_queue *queue = device->queues; queue; queue = queue->next) {
+        if (!queue->count) continue;
+        if (null_draw(device) % NULL_CHANGES == 0) queue->priority = null_draw(device);
+        if (!is_blocked(request_at(queue, 0)) && (!chosen || queue->priority > chosen->priority)) chosen = queue;
+    }
     if (chosen) execute_first(chosen);
 }
 
@@ -175,18 +180,22 @@ static uir_driver_queue *find_blocker(uir_driver_queue *queue) {
     return queue;
 }
 
-static void drain(uir_driver_queue *queue) {
-    while (queue->count) execute_first(find_blocker(queue));
+/* A queue with requests comes nearer to its end: by what it needs alone, or by whatever goes on. */
+static void approach(uir_driver_queue *queue) {
+    if (queue->device->is_lazy)
+        execute_first(find_blocker(queue));
+    else
+        execute_any(queue->device);
 }
 
 void uir_null_destroy_queue(uir_driver_queue *queue) {
     if (!queue) return;
     uir_driver_device *device = queue->device;
     pthread_mutex_lock(&device->lock);
-    drain(queue);
+    while (queue->count) approach(queue);
     /* Requests of other queues name this one. */
     for (uir_driver_queue *other = device->queues; other && queue->followers; other = other->next)
-        while (other->count && queue->followers) execute_first(find_blocker(other));
+        while (other->count && queue->followers) approach(other);
     uir_driver_queue **link = &device->queues;
     while (*link != queue) link = &(*link)->next;
     *link = queue->next;
@@ -345,7 +354,7 @@ static bool go_on(uir_driver_queue *queue, uint64_t point, const volatile bool *
     *out_status = UIR_STATUS_CANCELLED;
     if (is_cancelled(cancel)) return false;
     execute_early(queue->device);
-    if (queue->count && queue->reached < point) execute_first(find_blocker(queue));
+    if (queue->count && queue->reached < point && !queue->has_failed) approach(queue);
     return true;
 }
 
