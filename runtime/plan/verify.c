@@ -50,7 +50,7 @@ static uir_status verify_output(verifier *v, uint32_t step, uint32_t tensor) {
     bool own = v->plan->tensors[root].storage == UIR_PLAN_STORAGE_OWN;
     if (!(row->traits & (own ? UIR_PLAN_MAKES : UIR_PLAN_FILLS)))
         return refuse(v, step,
-                      own ? "writes tensor %u, which a step of another kind must allocate"
+                      own ? "writes tensor %u, which only a step that allocates may write"
                           : "allocates tensor %u, which already has storage",
                       tensor);
     if (own && root != tensor) return refuse(v, step, "allocates tensor %u, which is an alias of %u", tensor, root);

@@ -175,8 +175,8 @@ static void leave_room(uir_plan *p, uint32_t input) {
     EDIT("(host) overwrites tensor", "while it reads it", IN(TOP_K, 0) = OUT(TOP_K, 0))                                \
     EDIT("(loop) overwrites tensor", "while it reads it", IN(LOOP, 2) = OUT(LOOP, 0))                                  \
     /* where there is no place, or another's */                                                                        \
-    EDIT("(launch) writes tensor", "a step of another kind must allocate", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))                         \
-    EDIT("(dims) writes tensor", "a step of another kind must allocate", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))                             \
+    EDIT("(launch) writes tensor", "which only a step that allocates may write", OUT(LAUNCH(HOLD), 0) = OWN(FLOATS))   \
+    EDIT("(dims) writes tensor", "which only a step that allocates may write", OUT(DIMS, 0) = OWN(OUT(DIMS, 0)))       \
     EDIT("(host) allocates tensor", "an alias of", uint32_t t = OWN(FLOATS); OUT(TOP_K, 0) = NAME_OF(t))               \
     EDIT("an input does not match tensor", "", IN(LAUNCH(D), 0) = like(p, FLOATS, UIR_PLAN_STORAGE_INPUT, 0))          \
     EDIT("an output does not match tensor", "", OUT(LAUNCH(HOLD), 1) = like(p, FLOATS, UIR_PLAN_STORAGE_OUTPUT, 0))    \

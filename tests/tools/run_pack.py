@@ -228,7 +228,7 @@ REFUSALS = {
                       "  return strncmp(p, \"/proc\", 5) ? (int)syscall(SYS_faccessat, AT_FDCWD, p, m) : -1; }",
     "segment": "#define _GNU_SOURCE\n#include <dlfcn.h>\nvoid *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
                "char *dlerror(void) { return \"failed to map segment from shared object\"; }",
-    "does not say why": "#define _GNU_SOURCE\n#include <dlfcn.h>\nvoid *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
+    "the dynamic linker withholds": "#define _GNU_SOURCE\n#include <dlfcn.h>\nvoid *dlopen(const char *p, int f) { (void)p, (void)f; return 0; }\n"
               "char *dlerror(void) { return 0; }",
     "cannot be stored": "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <string.h>\n#include <unistd.h>\n#include <sys/mman.h>\n"
                "#include <sys/syscall.h>\nstatic int made = -1;\n"
