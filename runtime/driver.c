@@ -44,6 +44,14 @@ uir_status uir_driver_check_copy(const uir_driver_device *device, const uir_driv
                   (unsigned long long)copy->from.size, (unsigned long long)copy->to.size);
 }
 
+uir_status uir_driver_check_follow(const uir_driver_device *device, const uir_driver_device *other_device,
+                                   uint64_t point, uint64_t marked, uir_diagnostics *diagnostics) {
+    if (other_device != device) return refuse(diagnostics, "a queue cannot follow a queue of another device");
+    if (point <= marked) return UIR_STATUS_OK;
+    return refuse(diagnostics, "a queue cannot follow point %llu of a queue that has marked %llu",
+                  (unsigned long long)point, (unsigned long long)marked);
+}
+
 uir_status uir_driver_check_preparation(const uir_driver_device *device, const uir_driver_launch *launch,
                                         uir_diagnostics *diagnostics) {
     const uir_driver_kernel *k = launch->kernel;

@@ -4,8 +4,8 @@
  * table of functions; the runtime knows devices only through it. A queue executes its requests in their order, at any
  * time after they are submitted. Points alone order the requests of two queues. The host follows no address of device
  * memory but uir_region.host. Any thread may call a driver; the functions of one queue are called by one thread at a
- * time. A status that is not OK comes with a message,
- * except from `wait`. */
+ * time. A status other than OK
+ * and OUT_OF_MEMORY comes with a message, except from `wait`. */
 #ifndef UIR_RUNTIME_DRIVER_H
 #define UIR_RUNTIME_DRIVER_H
 
@@ -179,6 +179,9 @@ uir_status uir_driver_check_region(const uir_driver_device *device, const uir_re
 /* The same for both sides of a copy, and that its rows are inside. */
 uir_status uir_driver_check_copy(const uir_driver_device *device, const uir_driver_copy *copy,
                                  uir_diagnostics *diagnostics);
+/* Whether a queue of the device may follow a point of a queue of `other_device` that has marked `marked` points. */
+uir_status uir_driver_check_follow(const uir_driver_device *device, const uir_driver_device *other_device,
+                                   uint64_t point, uint64_t marked, uir_diagnostics *diagnostics);
 /* Whether the launch has as many dims, tiles, pointers and phases as its kernel. */
 uir_status uir_driver_check_preparation(const uir_driver_device *device, const uir_driver_launch *launch,
                                         uir_diagnostics *diagnostics);

@@ -217,14 +217,14 @@ static void test_outside(void **state) {
 static void test_release(void **state) {
     bench b;
     bench_begin(&b, state);
-    int64_t before = b.bytes;
+    int64_t before = b.memory.bytes;
     for (int i = 0; i < 1000; i++) {
         uir_driver_buffer *buffer;
         char *host;
         check_ok(&b, b.driver->allocate(b.device, UIR_MEMORY_DEVICE, 10000, &b.diagnostics, &buffer, &host));
         b.driver->release(b.device, buffer);
     }
-    assert_int_equal(b.bytes, before);
+    assert_int_equal(b.memory.bytes, before);
     b.driver->release(b.device, NULL);
     bench_end(&b);
 }

@@ -53,7 +53,6 @@ int main(void) {
                               .formats = formats,
                               .format_count = 1,
                               .bad_parameter = "seven",
-                              .interrupts = true,
                               .checks_zeros = true};
     uir_diagnostics diagnostics;
     uir_text bytes;

@@ -168,9 +168,9 @@ static void test_steady(void **state) {
         get(&b, 0, r[1], y);
         twice_and_one(x);
         assert_memory_equal(x, y, sizeof x);
-        if (round == 10) after = b.allocations;
+        if (round == 10) after = b.memory.allocations;
     }
-    assert_int_equal(b.allocations, after);
+    assert_int_equal(b.memory.allocations, after);
     call_end(&b, &c);
     bench_end(&b);
 }

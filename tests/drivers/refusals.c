@@ -22,13 +22,6 @@ static stand_in_refuse *refuse;
 static stand_in_count *count_calls;
 static stand_in_alive *get_alive;
 
-static void *counted_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
-    uir_allocator system = uir_allocator_system();
-    void *result = system.resize(system.user, pointer, old_size, new_size);
-    if (result || !new_size) *(int64_t *)user += (int64_t)new_size - (pointer ? (int64_t)old_size : 0);
-    return result;
-}
-
 /* A life: what is made, in order, until the first failure. */
 typedef struct life {
     uir_allocator allocator;
@@ -141,10 +134,9 @@ static void end_life(life *l) {
 /* A life in which one call is refused; whether it came to its end. */
 static bool live(const char *function, uint64_t call) {
     static life l;
-    static int64_t bytes;
+    static counted memory;
     uir_allocator system = uir_allocator_system();
-    bytes = 0;
-    l = (life){.allocator = {counted_resize, &bytes}};
+    l = (life){.allocator = count_memory(&memory)};
     uir_diagnostics_init(&l.diagnostics, &system);
     uir_text_init(&l.bytes, &l.allocator);
     uir_text_init(&l.format, &l.allocator);
@@ -156,9 +148,9 @@ static bool live(const char *function, uint64_t call) {
         for (int i = 0; i < N; i++) assert_true(l.y[i] == (float)i / 4);
     if (status != UIR_STATUS_OK && !said) fail_msg("%s refused at call %d: no message", function, (int)call);
     end_life(&l);
-    if (get_alive() || bytes)
+    if (get_alive() || memory.bytes)
         fail_msg("%s refused at call %d: %d objects and %d bytes are left", function, (int)call, (int)get_alive(),
-                 (int)bytes);
+                 (int)memory.bytes);
     uir_diagnostics_deinit(&l.diagnostics);
     return status == UIR_STATUS_OK;
 }

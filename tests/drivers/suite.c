@@ -53,13 +53,18 @@ static int64_t count_indices(driver_kernel kernel, uint32_t phase, const int64_t
 
 /* ---- life ---- */
 static void *counted_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
-    bench *b = user;
+    counted *counts = user;
     uir_allocator system = uir_allocator_system();
     void *result = system.resize(system.user, pointer, old_size, new_size);
-    if (new_size) __atomic_add_fetch(&b->allocations, 1, __ATOMIC_RELAXED);
+    if (new_size) __atomic_add_fetch(&counts->allocations, 1, __ATOMIC_RELAXED);
     if (result || !new_size)
-        __atomic_add_fetch(&b->bytes, (int64_t)new_size - (pointer ? (int64_t)old_size : 0), __ATOMIC_RELAXED);
+        __atomic_add_fetch(&counts->bytes, (int64_t)new_size - (pointer ? (int64_t)old_size : 0), __ATOMIC_RELAXED);
     return result;
+}
+
+uir_allocator count_memory(counted *counts) {
+    *counts = (counted){0};
+    return (uir_allocator){counted_resize, counts};
 }
 
 void check_status(bench *b, uir_status status, uir_status expected) {
@@ -80,7 +85,7 @@ void bench_begin(bench *b, void **state) {
     *b = (bench){.subject = *state, .random = 0x9e3779b97f4a7c15u};
     b->driver = b->subject->driver;
     for (const char *c = b->subject->parameter; c && *c; c++) b->random = b->random * 31 + (unsigned char)*c;
-    b->allocator = (uir_allocator){counted_resize, b};
+    b->allocator = count_memory(&b->memory);
     uir_allocator system = uir_allocator_system();
     uir_diagnostics_init(&b->diagnostics, &system);
     uir_driver_options options = {.allocator = &b->allocator,
@@ -103,7 +108,7 @@ void bench_end(bench *b) {
     b->driver->unload(b->device, b->code);
     b->driver->close(b->device);
     uir_diagnostics_deinit(&b->diagnostics);
-    assert_int_equal(b->bytes, 0);
+    assert_int_equal(b->memory.bytes, 0);
 }
 
 uint64_t draw(bench *b, uint64_t limit) {

@@ -30,7 +30,6 @@ typedef struct driver_subject {
     uint32_t format_count;
     uir_driver_image image;
     uir_kernel_entry entries[DRIVER_KERNELS];
-    bool interrupts;   /* a set `cancel` of a launch ends its kernel */
     bool checks_zeros; /* a launch with a workspace that is not zero fails */
 } driver_subject;
 
@@ -39,13 +38,19 @@ void describe_kernels(uir_kernel_entry *entries);
 /* Runs all areas; the number of failures. */
 int run_driver_suite(driver_subject *subject);
 
+/* ---- memory that is counted ---- */
+typedef struct counted {
+    int64_t bytes;
+    uint64_t allocations;
+} counted;
+uir_allocator count_memory(counted *counts);
+
 /* ---- a device with its kernels ---- */
 typedef struct bench {
     const driver_subject *subject;
     const uir_driver *driver;
     uir_allocator allocator;
-    int64_t bytes; /* of the driver's structures */
-    uint64_t allocations;
+    counted memory; /* of the driver's structures */
     uir_diagnostics diagnostics;
     uir_driver_device *device;
     const uir_driver_facts *facts;

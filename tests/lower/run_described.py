@@ -342,7 +342,7 @@ def check_tiles(folder):
     for device in (*DEVICES, slow, PORTED):
         kernels = kernels_of(compile_for(device, path)[0])
         # A kind of unit for products alone computes nothing else; the made-up chip, whose file is given, has one.
-        apart = device == PORTED or (" " in CHIPS[device][0] if device in CHIPS else False)
+        apart = device == PORTED or " " in CHIPS.get(device, ("",))[0]
         tell(len(kernels) == 1 and any(" work\n" in k for k in kernels) == apart,
              f"{device}: sums of a product {'do not leave' if apart else 'leave'} the chip before what follows: {kernels}")
         tell("mma" in kernels[0] or ("ternary.fma" in kernels[0]) == (device != slow),

@@ -277,10 +277,7 @@ static uir_status submit_mark(uir_driver_queue *queue, uint64_t *out_point) {
 static uir_status submit_follow(uir_driver_queue *queue, uir_driver_queue *other, uint64_t point,
                                 uir_diagnostics *diagnostics) {
     null_request *request;
-    if (other->device != queue->device || point > other->marked)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "a queue cannot follow point %llu of a queue that has marked %llu", (unsigned long long)point,
-                         (unsigned long long)other->marked);
+    UIR_TRY(uir_driver_check_follow(queue->device, other->device, point, other->marked, diagnostics));
     if (other == queue) return UIR_STATUS_OK;
     UIR_TRY(next_request(queue, NULL_FOLLOW, &request));
     request->other = other;

@@ -195,11 +195,8 @@ static cl_handle event_of(const uir_driver_queue *queue, uint64_t point) {
 uir_status uir_opencl_follow(uir_driver_queue *queue, uir_driver_queue *other, uint64_t point,
                              uir_diagnostics *diagnostics) {
     const cl_library *cl = &queue->device->cl;
+    UIR_TRY(uir_driver_check_follow(queue->device, other->device, point, other->marked, diagnostics));
     cl_handle event = event_of(other, point);
-    if (other->device != queue->device || point > other->marked)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "a queue cannot follow point %llu of a queue that has marked %llu", (unsigned long long)point,
-                         (unsigned long long)other->marked);
     if (other == queue || !event) return UIR_STATUS_OK;
     int32_t error = cl->clFlush(other->queue);
     if (!error) error = cl->clEnqueueBarrierWithWaitList(queue->queue, 1, &event, NULL);
