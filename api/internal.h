@@ -11,6 +11,7 @@
 
 #include "api/facts.h"
 #include "api/structs.h"
+#include "backends/devices/devices.h"
 #include "base/datum.h"
 #include "base/progress.h"
 #include "base/text.h"
@@ -102,10 +103,12 @@ struct uir_model {
     const uir_model_table *table;
     void *origin;         /* for the table's functions: a uir_model_source, or NULL */
     uir_package *package; /* run by sessions; NULL: the interpreter runs */
-    bool is_description;  /* the model is unsupported: it can be queried, not run */
-    bool is_file;         /* opened from a package file */
-    bool is_vouched;      /* its signature was checked */
-    const char *vm_why;   /* of an opened package: why the VM runs its kernels, or NULL */
+    const uir_driver *driver;
+    uir_driver_device *device; /* of the package; NULL: the host */
+    bool is_description;       /* the model is unsupported: it can be queried, not run */
+    bool is_file;              /* opened from a package file */
+    bool is_vouched;           /* its signature was checked */
+    const char *vm_why;        /* of an opened package: why the VM runs its kernels, or NULL */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
     uint32_t node_count; /* nodes of the graph, for times by node */
@@ -115,6 +118,11 @@ struct uir_model {
 /* Creates a model with only its table. `limits` are those of the caller. */
 uir_status uir_model_create(uir_call *call, const uir_model_table *table, const uir_limits *limits,
                             uir_model **out_model);
+/* devices.c: opens the model's device, once, and sets the formats, driver and device of the options. `parameter`: the
+ * text behind the colon of the device's name, or NULL. */
+uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, const char *parameter,
+                               uir_diagnostics *diagnostics, uir_package_options *package);
+void uir_api_close_device(uir_model *model); /* after its package */
 /* package.c: the ports of a model opened from a package, and shape queries. */
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,

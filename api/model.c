@@ -24,6 +24,7 @@ void uir_model_destroy(uir_model *model) {
     if (!model) return;
     model->table->destroy(model);
     uir_package_close(model->package);
+    uir_api_close_device(model);
     uir_arena_deinit(&model->arena);
     uir_budget_deinit(&model->budget);
     uir_release(&model->context->allocator, model, sizeof *model);
@@ -188,20 +189,20 @@ uir_status uir_model_get_tolerance(const uir_model *model, uir_tolerance *out_to
 
 uir_status uir_model_get_contents(const uir_model *model, uir_model_contents *out_contents) {
     const uir_facts *f = &model->facts;
-    const uir_model_contents contents = {.producer_version = f->producer_version,
-                                         .domain = f->domain,
-                                         .graph = f->graph,
-                                         .model_version = f->model_version,
-                                         .parameter_count = (uint64_t)f->parameter_count,
-                                         .weight_bytes = (uint64_t)f->weight_bytes,
-                                         .external_bytes = (uint64_t)f->external_bytes,
-                                         .function_count = (uint32_t)f->function_count,
-                                         .package_version = model->is_file ? UIR_PACKAGE_VERSION : 0,
-                                         .package_weight_bytes =
-                                             model->package ? uir_package_get_facts(model->package).weight_bytes : 0,
-                                         .made_by = model->is_file ? uir_package_get_maker(model->package) : "",
-                                         .signed_by = model->is_file ? uir_package_get_signer(model->package) : "",
-                                         .signature_is_checked = model->is_vouched};
+    const uir_model_contents contents = {
+        .producer_version = f->producer_version,
+        .domain = f->domain,
+        .graph = f->graph,
+        .model_version = f->model_version,
+        .parameter_count = (uint64_t)f->parameter_count,
+        .weight_bytes = (uint64_t)f->weight_bytes,
+        .external_bytes = (uint64_t)f->external_bytes,
+        .function_count = (uint32_t)f->function_count,
+        .package_version = model->is_file ? uir_package_get_facts(model->package).version : 0,
+        .package_weight_bytes = model->package ? uir_package_get_facts(model->package).weight_bytes : 0,
+        .made_by = model->is_file ? uir_package_get_maker(model->package) : "",
+        .signed_by = model->is_file ? uir_package_get_signer(model->package) : "",
+        .signature_is_checked = model->is_vouched};
     return ANSWER(model, uir_model_contents, &contents, out_contents);
 }
 

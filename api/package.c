@@ -88,6 +88,7 @@ uir_status uir_api_take_package_ports(uir_model *model) {
 /* The device whose code runs: `row`, or the one whose format it falls back on. */
 static const char *get_engine(const uir_device_row *row, const uir_package *package) {
     const uir_kernel_format *last = row->formats[uir_device_count_formats(row) - 1];
+    if (uir_device_has_driver(row)) return row->name;
     return uir_device_is_native(row) && uir_package_is_native(package) ? row->name : last->name;
 }
 
@@ -99,14 +100,13 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     if (device && !strcmp(device, UIR_INTERPRETER_NAME))
         return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
                               "a package has no graph that the interpreter could run");
-    const uir_device_row *row = uir_device_find(device, NULL);
+    const char *parameter;
+    const uir_device_row *row = uir_device_find(device, &parameter);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
-    uir_package_options package = {.pictures = uir_api_pictures(),
-                                   .formats = row->formats,
-                                   .format_count = uir_device_count_formats(row),
-                                   .trusted = options->trusted,
-                                   .copy = options->no_map};
+    uir_package_options package = {
+        .pictures = uir_api_pictures(), .trusted = options->trusted, .copy = options->no_map};
+    UIR_TRY(uir_api_open_device(model, row, parameter, diagnostics, &package));
     uir_trust trust = {options->trust, options->trust_count, path, options->cancel};
     if (options->trust_count) package.vouch = uir_trust_vouch, package.vouch_user = &trust;
     UIR_TRY(uir_package_open_file(path, &package, &model->allocator, diagnostics, &model->package));

@@ -234,7 +234,9 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
     session->runs++; /* values of outputs are looked at again when they are asked for */
     UIR_TRY(uir_runtime_run(session->runtime));
     uir_runtime_statistics s = uir_runtime_get_statistics(session->runtime);
-    session->statistics = (uir_run_statistics){.ran_on = s.native_calls ? "cpu" : "vm",
+    session->statistics = (uir_run_statistics){.ran_on = s.device_calls   ? model->driver->name
+                                                         : s.native_calls ? "cpu"
+                                                                          : "vm",
                                                .run_ms = s.run_ms,
                                                .peak_bytes = s.arena_bytes + s.scratch_bytes,
                                                .native_calls = s.native_calls,
@@ -245,7 +247,13 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
                                                .kernels = model->info.kernel_count,
                                                .phases = s.phases,
                                                .dram_bytes = s.dram_bytes,
-                                               .threads = s.threads};
+                                               .threads = s.threads,
+                                               .device_calls = s.device_calls,
+                                               .copies = s.copies,
+                                               .waits = s.waits,
+                                               .bytes_to_device = s.bytes_to_device,
+                                               .bytes_from_device = s.bytes_from_device,
+                                               .device_bytes = s.device_bytes};
     return UIR_STATUS_OK;
 }
 

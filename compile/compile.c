@@ -118,7 +118,7 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
             return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "choose another device",
                                   "packages cannot be made for the device '%s'", c->options.device);
         c->target = uir_target_of(c->row);
-        UIR_TRY(c->target->describe(variant, diagnostics, &c->machine));
+        UIR_TRY(uir_target_describe(c->row, variant, diagnostics, &c->machine));
         machine = &c->machine.description;
     }
     uir_lowering_init(&c->lowering, c->primitives, machine, &c->allocator);

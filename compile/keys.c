@@ -26,8 +26,9 @@ uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
     uir_target_machine machine;
     if (!row) return UIR_STATUS_NOT_FOUND;
     const uir_target *target = uir_target_of(row);
-    UIR_TRY(target->describe(variant, NULL, &machine)); /* the model's own loading says it */
-    uir_text_append_format(text, "package %d, %s ", UIR_PACKAGE_VERSION, row->name);
+    UIR_TRY(uir_target_describe(row, variant, NULL, &machine)); /* the model's own loading says it */
+    uir_text_append_format(text, "package %d, %s ",
+                           uir_device_has_driver(row) ? UIR_PACKAGE_VERSION : UIR_PACKAGE_VERSION_HOST, row->name);
     target->describe_key(&machine, text);
     uir_text_append_string(text, c->options.within_nodes ? "\nno fusion\n" : "\n");
     if (c->options.exact) uir_text_append_string(text, "exact\n");

@@ -66,6 +66,7 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
                                 .object_count = native_count,
                                 .scratch = scratch_bytes,
                                 .encode = c->target->encode,
+                                .device = uir_device_has_driver(c->row) ? c->row->name : NULL,
                                 .custom = contents->custom,
                                 .reasons = reasons,
                                 .reason_count = lowering->module->nodes.count,

@@ -4,7 +4,7 @@
 
 static const uir_target_engine uir_no_engine;
 
-#define UIR_BACKEND(name, target, engine, format, fallback)                                                            \
+#define UIR_BACKEND(name, target, engine, format, fallback, driver)                                                    \
     extern const uir_target target;                                                                                    \
     extern const uir_target_engine engine;
 #include "backends/backends.def"
@@ -14,7 +14,7 @@ static const struct backend_row {
     const uir_target *target;
     const uir_target_engine *engine;
 } rows[] = {
-#define UIR_BACKEND(name, target, engine, format, fallback) {&target, &engine},
+#define UIR_BACKEND(name, target, engine, format, fallback, driver) {&target, &engine},
 #include "backends/backends.def"
 #undef UIR_BACKEND
 };
@@ -22,6 +22,11 @@ enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
 const uir_target *uir_target_of(const uir_device_row *row) {
     return rows[row->backend].target;
+}
+
+uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_diagnostics *diagnostics,
+                               uir_target_machine *out_machine) {
+    return uir_target_of(row)->describe(uir_device_has_driver(row) ? NULL : variant, diagnostics, out_machine);
 }
 
 static bool is_first(size_t row) {

@@ -81,6 +81,7 @@ static uir_status pad_to(uir_package_writer *w, uint64_t at) {
 uir_status uir_package_writer_begin(uir_package_writer *w, const uir_package_sink *sink, uint32_t count) {
     memset(w, 0, sizeof *w);
     w->sink = sink;
+    w->version = UIR_PACKAGE_VERSION_HOST;
     w->count = count;
     if (count > UIR_PACKAGE_MAX_SECTIONS) return UIR_STATUS_LIMIT;
     return pad_to(w, UIR_PACKAGE_HEADER_SIZE + (uint64_t)count * UIR_PACKAGE_SECTION_SIZE);
@@ -128,7 +129,7 @@ uir_status uir_package_writer_end(uir_package_writer *w) {
         put(row + 24, s->hash, 8);
     }
     memcpy(head, UIR_PACKAGE_MAGIC, 8);
-    put(head + 8, UIR_PACKAGE_VERSION, 4);
+    put(head + 8, w->version, 4);
     put(head + 12, w->count, 4);
     put(head + 16, w->at, 8);
     put(head + UIR_PACKAGE_MAKER_AT, UIR_VERSION_NUMBER, 4);
@@ -188,6 +189,10 @@ const char *uir_package_describe_maker(const void *bytes, char *buffer, size_t c
     return buffer;
 }
 
+uint32_t uir_package_get_version(const void *bytes) {
+    return (uint32_t)get((const unsigned char *)bytes + 8, 4);
+}
+
 uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,
                             uir_package_section *out_sections, uint32_t *out_count) {
     const unsigned char *base = bytes;
@@ -195,12 +200,13 @@ uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *dia
     if (size < UIR_PACKAGE_HEADER_SIZE || memcmp(base, UIR_PACKAGE_MAGIC, 8))
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "these bytes are not a package");
     uint64_t version = get(base + 8, 4), count = get(base + 12, 4), total = get(base + 16, 8);
-    if (version != UIR_PACKAGE_VERSION)
-        return uir_error_hint(diagnostics, UIR_STATUS_BAD_FILE, NULL,
-                              "pack the model again with this uir, or run the package with the one that made it",
-                              "a package of version %u, made by %s; this is uir %d.%d.%d, which reads version %d",
-                              (unsigned)version, uir_package_describe_maker(base, maker, sizeof maker),
-                              UIR_VERSION_MAJOR, UIR_VERSION_MINOR, UIR_VERSION_PATCH, UIR_PACKAGE_VERSION);
+    if (version < UIR_PACKAGE_VERSION_HOST || version > UIR_PACKAGE_VERSION)
+        return uir_error_hint(
+            diagnostics, UIR_STATUS_BAD_FILE, NULL,
+            "pack the model again with this uir, or run the package with the one that made it",
+            "a package of version %u, made by %s; this is uir %d.%d.%d, which reads versions %d and %d",
+            (unsigned)version, uir_package_describe_maker(base, maker, sizeof maker), UIR_VERSION_MAJOR,
+            UIR_VERSION_MINOR, UIR_VERSION_PATCH, UIR_PACKAGE_VERSION_HOST, UIR_PACKAGE_VERSION);
     if (total != size) return refuse(diagnostics, "its size is not the one in its header");
     if (count > UIR_PACKAGE_MAX_SECTIONS || UIR_PACKAGE_HEADER_SIZE + count * UIR_PACKAGE_SECTION_SIZE > size)
         return refuse(diagnostics, "its table of sections is cut off");

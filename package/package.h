@@ -9,7 +9,10 @@
 
 #include "base/text.h"
 
-#define UIR_PACKAGE_VERSION 10
+/* Written for a plan with a device. A package without one has the older version, whose bytes are the same, so that
+ * older runtimes read it. */
+#define UIR_PACKAGE_VERSION      11
+#define UIR_PACKAGE_VERSION_HOST 10
 enum {
     UIR_PACKAGE_HEADER_SIZE = 40,
     UIR_PACKAGE_HASHED_SIZE = 32, /* of the header */
@@ -52,6 +55,7 @@ uir_package_sink uir_package_sink_to_text(uir_text *bytes);
 /* Writes a package: sections in any order, each either whole or in parts. */
 typedef struct uir_package_writer {
     const uir_package_sink *sink;
+    uint32_t version;     /* UIR_PACKAGE_VERSION_HOST, until the caller sets another */
     uint32_t count, done; /* sections: announced, begun */
     uint64_t at;          /* bytes so far */
     uir_package_section sections[UIR_PACKAGE_MAX_SECTIONS];
@@ -69,6 +73,7 @@ uir_status uir_package_writer_end(uir_package_writer *writer); /* writes the hea
 uir_status uir_package_write(const uir_package_section *sections, uint32_t count, uir_text *bytes);
 /* Maker of a package, "uir 0.1.0", also for packages of later versions; "an older uir" if not recorded. */
 const char *uir_package_describe_maker(const void *bytes, char *buffer, size_t capacity);
+uint32_t uir_package_get_version(const void *bytes); /* of a package that was read */
 /* Checks the header, the table, the padding and the hashes of all sections but the weights, whose constants have hashes
  * in the plan. BAD_FILE with a message otherwise. `out_sections` has MAX_SECTIONS entries. */
 uir_status uir_package_read(const void *bytes, size_t size, uir_diagnostics *diagnostics,

@@ -249,6 +249,37 @@ typedef struct uir_plan_node {
 enum { UIR_PLAN_FATES = 8 };
 _Static_assert((int)UIR_FATE_COUNT <= (int)UIR_PLAN_FATES, "each fate has a number");
 
+/* ---- plans for a device with memory of its own ---- */
+/* Where a tensor is: domain 0 is the host, domain 1 the plan's device. */
+typedef enum uir_plan_domain { UIR_PLAN_ON_HOST, UIR_PLAN_ON_DEVICE, UIR_PLAN_DOMAIN_COUNT } uir_plan_domain;
+
+/* The queues. The host's is the calling thread: its steps are done when the next step begins. The device executes the
+ * requests of a queue in their order; those of two queues are ordered by the waits of the plan alone (order.h). */
+#define UIR_PLAN_QUEUES(UIR_PLAN_QUEUE)                                                                                \
+    UIR_PLAN_QUEUE(HOST, "host")                                                                                       \
+    UIR_PLAN_QUEUE(COMPUTE, "compute")                                                                                 \
+    UIR_PLAN_QUEUE(UPLOAD, "upload")     /* copies from the host to the device */                                      \
+    UIR_PLAN_QUEUE(DOWNLOAD, "download") /* copies from the device to the host */
+typedef enum uir_plan_queue {
+#define UIR_PLAN_QUEUE_ENUM(constant, name) UIR_PLAN_QUEUE_##constant,
+    UIR_PLAN_QUEUES(UIR_PLAN_QUEUE_ENUM)
+#undef UIR_PLAN_QUEUE_ENUM
+        UIR_PLAN_QUEUE_COUNT
+} uir_plan_queue;
+
+#define UIR_PLAN_BYTECODE "vm" /* the format of the code section, among a device's formats */
+
+typedef struct uir_plan_device {
+    uint32_t name, chip; /* texts: those of the device's machine; chip "": any */
+} uir_plan_device;
+/* Where a step executes, and after which steps. LAUNCH: on the host or the compute queue, as are its operands. COPY:
+ * the only step with operands in two domains. LOOP, IF: the compute queue if anything in their bodies or operands is
+ * the device's, since they copy between tensors of the device; their waits are the host's. All others: the host. */
+typedef struct uir_plan_schedule {
+    uint32_t queue;      /* uir_plan_queue */
+    uir_plan_list waits; /* steps of other queues; those of the step's own bodies at the end of these */
+} uir_plan_schedule;
+
 /* The tables in file order: UIR_PLAN_TABLE(record type, field of the plan). */
 #define UIR_PLAN_TABLES(UIR_PLAN_TABLE)                                                                                \
     UIR_PLAN_TABLE(uir_plan_text, texts)                                                                               \
@@ -275,6 +306,12 @@ _Static_assert((int)UIR_FATE_COUNT <= (int)UIR_PLAN_FATES, "each fate has a numb
     UIR_PLAN_TABLE(uir_plan_native, natives)                                                                           \
     UIR_PLAN_TABLE(uir_plan_metadata, metadata)                                                                        \
     UIR_PLAN_TABLE(uir_plan_node, nodes)
+/* The same of plans for a device, behind the others; without a device they are not there, and empty. */
+#define UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)                                                                         \
+    UIR_PLAN_TABLE(uir_plan_device, devices)     /* one */                                                             \
+    UIR_PLAN_TABLE(uir_plan_word, domains)       /* by tensor: uir_plan_domain; of an alias: that of its root */       \
+    UIR_PLAN_TABLE(uir_plan_schedule, schedules) /* by step */                                                         \
+    UIR_PLAN_TABLE(uir_plan_word, port_tensors)  /* by input, then output: its tensor on the device; NONE */
 
 /* The fields of each record in file order. W: a u32, Q: a 64-bit integer. */
 #define UIR_PLAN_LIST(W, list)              W((list).first) W((list).count)
@@ -339,6 +376,8 @@ _Static_assert((int)UIR_FATE_COUNT <= (int)UIR_PLAN_FATES, "each fate has a numb
 #define uir_plan_native_fields(W, Q, r)   W(r->isa) W(r->section)
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
 #define uir_plan_node_fields(W, Q, r)     W(r->place) W(r->name) W(r->op) W(r->became)
+#define uir_plan_device_fields(W, Q, r)   W(r->name) W(r->chip)
+#define uir_plan_schedule_fields(W, Q, r) W(r->queue) UIR_PLAN_LIST(W, r->waits)
 
 typedef struct uir_plan {
     size_t size;            /* of its file bytes: analysis is limited in proportion to it */
@@ -348,6 +387,7 @@ typedef struct uir_plan {
     type *field;                                                                                                       \
     uint32_t field##_count;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
 } uir_plan;
 
@@ -369,6 +409,31 @@ static inline uir_location uir_plan_get_location(const uir_plan *plan, uint32_t 
 }
 static inline uint32_t uir_plan_get_word(const uir_plan *plan, uir_plan_list list, uint32_t i) {
     return plan->words[list.first + i].value;
+}
+
+/* The same for a plan with and without a device. */
+static inline uir_plan_domain uir_plan_get_domain(const uir_plan *plan, uint32_t tensor) {
+    return plan->domains_count ? (uir_plan_domain)plan->domains[tensor].value : UIR_PLAN_ON_HOST;
+}
+static inline uir_plan_queue uir_plan_get_queue(const uir_plan *plan, uint32_t step) {
+    return plan->schedules_count ? (uir_plan_queue)plan->schedules[step].queue : UIR_PLAN_QUEUE_HOST;
+}
+static inline uir_plan_list uir_plan_get_waits(const uir_plan *plan, uint32_t step) {
+    return plan->schedules_count ? plan->schedules[step].waits : (uir_plan_list){0, 0};
+}
+/* The tensor of an input, or of an output, on the device; NONE: it has none. */
+static inline uint32_t uir_plan_get_port_tensor(const uir_plan *plan, bool is_output, uint32_t index) {
+    return plan->port_tensors_count ? plan->port_tensors[is_output ? plan->inputs_count + index : index].value
+                                    : UIR_PLAN_NONE;
+}
+/* Whether a step copies an input to the device, or an output from it: between the two tensors of one port. */
+static inline bool uir_plan_is_port_copy(const uir_plan *plan, const uir_plan_step *step) {
+    if (step->kind != UIR_PLAN_STEP_COPY || !plan->devices_count) return false;
+    uint32_t a = uir_plan_get_word(plan, step->inputs, 0), b = uir_plan_get_word(plan, step->outputs, 0);
+    const uir_plan_tensor *from = &plan->tensors[a], *to = &plan->tensors[b];
+    return from->storage == to->storage && from->index == to->index &&
+           uir_plan_get_domain(plan, a) != uir_plan_get_domain(plan, b) &&
+           (from->storage == UIR_PLAN_STORAGE_INPUT || from->storage == UIR_PLAN_STORAGE_OUTPUT);
 }
 
 /* Evaluates an expression accepted by the reader. `bound` NULL: all symbols are bound. False on an unbound symbol,

@@ -22,6 +22,9 @@ static uir_status read_tables(uir_reader *in, uir_arena *arena, uir_plan *p) {
         type##_fields(W, Q, r)                                                                                         \
     }
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    if (in->short_of || in->at == in->end) return in->short_of ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK;
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
+    if (!p->devices_count) return UIR_STATUS_BAD_FILE;
 #undef UIR_PLAN_TABLE
     return in->short_of || in->at != in->end ? UIR_STATUS_BAD_FILE : UIR_STATUS_OK;
 }
@@ -123,10 +126,15 @@ static bool check_constant(checker *c, const uir_plan_constant *k) {
     return k->offset % 64 == 0 && k->offset <= c->weights_size && k->size <= c->weights_size - k->offset;
 }
 
+static bool has_same_domain(const uir_plan *p, uint32_t a, uint32_t b) {
+    return uir_plan_get_domain(p, a) == uir_plan_get_domain(p, b);
+}
+
 static bool check_tensor(checker *c, uint32_t index) {
     const uir_plan *p = c->plan;
     const uir_plan_tensor *t = &p->tensors[index];
     c->root[index] = index;
+    if (t->storage == UIR_PLAN_STORAGE_ALIAS && t->index < index && !has_same_domain(p, index, t->index)) return false;
     if (!uir_dtype_is_valid((int)t->dtype) || t->dtype == UIR_DTYPE_STRING || t->dtype == UIR_DTYPE_NONE) return false;
     if (t->extents.count > UIR_PLAN_MAX_RANK || !is_expression_list(c, t->extents, p->symbols_count)) return false;
     switch ((uir_plan_storage)t->storage) {
@@ -152,11 +160,25 @@ static bool check_tensor(checker *c, uint32_t index) {
     return false;
 }
 
+/* On the device it has the same type and extents. */
+static bool check_port_tensor(checker *c, const uir_plan_port *port, uint32_t index, uir_plan_storage storage) {
+    const uir_plan *p = c->plan;
+    uint32_t other = uir_plan_get_port_tensor(p, storage == UIR_PLAN_STORAGE_OUTPUT, index);
+    if (uir_plan_get_domain(p, port->tensor) != UIR_PLAN_ON_HOST) return false;
+    if (other == UIR_PLAN_NONE) return true;
+    if (other >= p->tensors_count || uir_plan_get_domain(p, other) != UIR_PLAN_ON_DEVICE) return false;
+    const uir_plan_tensor *a = &p->tensors[port->tensor], *b = &p->tensors[other];
+    return a->storage == b->storage && a->index == b->index && a->dtype == b->dtype &&
+           a->extents.first == b->extents.first && a->extents.count == b->extents.count;
+}
+
 static bool check_port(checker *c, const uir_plan_port *port, uint32_t index, uir_plan_storage storage) {
     const uir_plan *p = c->plan;
     if (!is_text(p, port->name) || port->tensor >= p->tensors_count || !is_list(c, port->dim_names)) return false;
     const uir_plan_tensor *t = &p->tensors[port->tensor];
-    if (t->storage != (uint32_t)storage || t->index != index || port->dim_names.count != t->extents.count) return false;
+    if (t->storage != (uint32_t)storage || t->index != index || port->dim_names.count != t->extents.count ||
+        !check_port_tensor(c, port, index, storage))
+        return false;
     for (uint32_t i = 0; i < port->dim_names.count; i++) {
         if (!is_text(p, at(p, port->dim_names, i))) return false;
     }
@@ -468,6 +490,90 @@ static bool is_writable(const checker *c, uint32_t tensor) {
            storage == UIR_PLAN_STORAGE_LAID_OUT;
 }
 
+/* ---- devices ---- */
+/* That the tables for a device are whole: before any other check, since the accessors read them. */
+static bool check_device_tables(checker *c) {
+    const uir_plan *p = c->plan;
+    if (!p->devices_count) return true;
+    if (p->devices_count != 1 || p->domains_count != p->tensors_count || p->schedules_count != p->steps_count ||
+        p->port_tensors_count != p->inputs_count + (uint64_t)p->outputs_count)
+        return false;
+    for (uint32_t i = 0; i < p->domains_count; i++)
+        if (p->domains[i].value >= UIR_PLAN_DOMAIN_COUNT) return false;
+    for (uint32_t i = 0; i < p->schedules_count; i++) {
+        if (p->schedules[i].queue >= UIR_PLAN_QUEUE_COUNT || !is_list(c, p->schedules[i].waits)) return false;
+        for (uint32_t k = 0; k < p->schedules[i].waits.count; k++)
+            if (at(p, p->schedules[i].waits, k) >= p->steps_count) return false;
+    }
+    return true;
+}
+
+static bool is_all_in(const uir_plan *p, uir_plan_list list, uint32_t first, uir_plan_domain domain) {
+    for (uint32_t i = first; i < list.count; i++)
+        if (at(p, list, i) != UIR_PLAN_NONE && uir_plan_get_domain(p, at(p, list, i)) != domain) return false;
+    return true;
+}
+
+static bool has_device_steps(const uir_plan *p, uint32_t block) {
+    const uir_plan_block *b = &p->blocks[block];
+    for (uint32_t i = 0; i < b->step_count; i++)
+        if (uir_plan_get_queue(p, b->first_step + i) != UIR_PLAN_QUEUE_HOST) return true;
+    return false;
+}
+
+/* What a body takes and gives is where the step has it. */
+static bool check_bodies(const uir_plan *p, const uir_plan_step *s, uir_plan_queue queue) {
+    bool turns = uir_plan_get_step_row(s->kind)->traits & UIR_PLAN_TURNS;
+    const uint32_t bodies[2] = {s->target, turns ? s->target : s->other};
+    for (uint32_t i = 0; i < 2; i++) {
+        const uir_plan_block *b = &p->blocks[bodies[i]];
+        uint32_t fixed = turns ? 2 : 1;
+        if (queue == UIR_PLAN_QUEUE_HOST &&
+            (has_device_steps(p, bodies[i]) || !is_all_in(p, s->inputs, 0, UIR_PLAN_ON_HOST) ||
+             !is_all_in(p, s->outputs, 0, UIR_PLAN_ON_HOST)))
+            return false;
+        for (uint32_t k = 0; k < fixed; k++)
+            if (at(p, s->inputs, k) != UIR_PLAN_NONE && uir_plan_get_domain(p, at(p, s->inputs, k)) != UIR_PLAN_ON_HOST)
+                return false;
+        for (uint32_t k = 0; k < b->inputs.count; k++)
+            if (k < 2 ? uir_plan_get_domain(p, at(p, b->inputs, k)) != UIR_PLAN_ON_HOST
+                      : !has_same_domain(p, at(p, b->inputs, k), at(p, s->inputs, k)))
+                return false;
+        if (turns && uir_plan_get_domain(p, at(p, b->outputs, 0)) != UIR_PLAN_ON_HOST) return false;
+        for (uint32_t k = 0; k < s->outputs.count; k++)
+            if (!has_same_domain(p, at(p, b->outputs, k + turns), at(p, s->outputs, k))) return false;
+        for (uint32_t k = 2; turns && k < s->inputs.count; k++)
+            if (!has_same_domain(p, at(p, s->inputs, k), at(p, s->outputs, k - 2))) return false;
+    }
+    return true;
+}
+
+/* Where a step's operands may be, by its queue. */
+static bool check_queue(const uir_plan *p, uint32_t step) {
+    const uir_plan_step *s = &p->steps[step];
+    uir_plan_queue queue = uir_plan_get_queue(p, step);
+    if (!p->devices_count) return true;
+    if (uir_plan_get_step_row(s->kind)->target == UIR_PLAN_OF_BLOCK)
+        return queue <= UIR_PLAN_QUEUE_COMPUTE && check_bodies(p, s, queue);
+    if (s->kind == UIR_PLAN_STEP_COPY) {
+        uir_plan_domain from = uir_plan_get_domain(p, at(p, s->inputs, 0)),
+                        to = uir_plan_get_domain(p, at(p, s->outputs, 0));
+        return (from == UIR_PLAN_ON_HOST && to == UIR_PLAN_ON_HOST) == (queue == UIR_PLAN_QUEUE_HOST);
+    }
+    uir_plan_domain domain = queue == UIR_PLAN_QUEUE_HOST ? UIR_PLAN_ON_HOST : UIR_PLAN_ON_DEVICE;
+    return (queue == UIR_PLAN_QUEUE_HOST || (queue == UIR_PLAN_QUEUE_COMPUTE && s->kind == UIR_PLAN_STEP_LAUNCH)) &&
+           is_all_in(p, s->inputs, 0, domain) && is_all_in(p, s->outputs, 0, domain);
+}
+
+/* An input on the device is written by the copy of what the caller gave. */
+static bool is_upload(const uir_plan *p, const uir_plan_step *s) {
+    if (s->kind != UIR_PLAN_STEP_COPY) return false;
+    const uir_plan_tensor *to = &p->tensors[at(p, s->outputs, 0)];
+    return to->storage == UIR_PLAN_STORAGE_INPUT &&
+           uir_plan_get_port_tensor(p, false, to->index) == at(p, s->outputs, 0) &&
+           p->inputs[to->index].tensor == at(p, s->inputs, 0);
+}
+
 static bool is_reference(checker *c, uir_plan_reference what, uint32_t number) {
     switch (what) {
     case UIR_PLAN_OF_NOTHING:
@@ -482,7 +588,8 @@ static bool is_reference(checker *c, uir_plan_reference what, uint32_t number) {
     return false;
 }
 
-static bool check_step(checker *c, const uir_plan_step *s) {
+static bool check_step(checker *c, uint32_t index) {
+    const uir_plan_step *s = &c->plan->steps[index];
     /* What is particular to a kind; launches are looked at kernel by kernel. */
     static bool (*const checks[UIR_PLAN_STEP_KIND_COUNT])(checker *, const uir_plan_step *) = {
         [UIR_PLAN_STEP_COPY] = check_copy, [UIR_PLAN_STEP_BIND] = check_bind, [UIR_PLAN_STEP_DIMS] = check_dims,
@@ -504,9 +611,9 @@ static bool check_step(checker *c, const uir_plan_step *s) {
         if (at(p, s->symbols, i) >= p->symbols_count) return false;
     }
     for (uint32_t i = 0; i < s->outputs.count; i++) {
-        if (!is_writable(c, at(p, s->outputs, i))) return false;
+        if (!is_writable(c, at(p, s->outputs, i)) && !is_upload(p, s)) return false;
     }
-    return !checks[s->kind] || checks[s->kind](c, s);
+    return (!checks[s->kind] || checks[s->kind](c, s)) && check_queue(p, index);
 }
 
 /* Every block but the first is the body of one step of an earlier block, so that walking ends; steps are in one block
@@ -538,7 +645,9 @@ static const char *find_fault(checker *c) {
     for (uint32_t i = 0; i < p->field##_count; i++) {                                                                  \
         if (!(call)) return what;                                                                                      \
     }
+    if (!check_device_tables(c)) return "the tables for its device";
     CHECK(texts, "a text", check_text(c, &p->texts[i]))
+    CHECK(devices, "its device", is_text(p, p->devices[i].name) && is_text(p, p->devices[i].chip))
     CHECK(expressions, "an expression", check_expression(c, i))
     CHECK(symbols, "a symbol", check_symbol(c, &p->symbols[i]))
     CHECK(constants, "a constant", check_constant(c, &p->constants[i]))
@@ -552,7 +661,7 @@ static const char *find_fault(checker *c) {
     CHECK(metadata, "the metadata", is_text(p, p->metadata[i].key) && is_text(p, p->metadata[i].value))
     CHECK(nodes, "a node", check_node(c, &p->nodes[i]))
     if (!check_blocks(c)) return "the order of the steps";
-    CHECK(steps, "a step", check_step(c, &p->steps[i]))
+    CHECK(steps, "a step", check_step(c, i))
     if (!check_launches(c)) return "a launch";
     for (uint32_t b = 1; b < p->blocks_count; b++) {
         if (!c->block_used[b]) return "a body that no step runs";

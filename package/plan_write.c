@@ -20,5 +20,7 @@ void uir_plan_write(const uir_plan *plan, uir_text *bytes) {
         type##_fields(W, Q, r)                                                                                         \
     }
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    if (!plan->devices_count) return;
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
 }

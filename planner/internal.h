@@ -29,10 +29,13 @@ typedef struct uir_pl_packing {
     uint32_t next; /* in the same bucket, + 1 */
 } uir_pl_packing;
 
+typedef uir_vector(uint32_t) uir_pl_tensors;
 typedef struct uir_pl_block {
     uir_vector(uir_plan_step) steps;
-    uir_vector(uint32_t) inputs;
-    uir_vector(uint32_t) outputs;
+    uir_vector(uint32_t) queues; /* by step; empty without a device */
+    uint32_t first_check;        /* of the checks at its end that are the device's tensors'; NONE: none */
+    uint32_t last_download;      /* the last copy of what they check */
+    uir_pl_tensors inputs, outputs;
 } uir_pl_block;
 
 typedef struct planner {
@@ -63,6 +66,7 @@ typedef struct planner {
     uint32_t *listed_at; /* by origin: its position in the latest list of nodes */
 #define UIR_PLAN_TABLE(type, field) uir_vector(type) field;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
 } planner;
 
@@ -84,6 +88,8 @@ uir_status uir_pl_add_number(planner *p, int64_t value, uint32_t *out_expression
 uir_status uir_pl_add_constant(planner *p, const void *data, uint64_t size, uint32_t *out_constant);
 /* Finds the packing of this key (source and layout), or adds one with constant NONE. Valid until the next call. */
 uir_status uir_pl_find_packing(planner *p, const int64_t *key, uint32_t length, uir_pl_packing **out_packing);
+/* The tables so far, as a plan. */
+uir_plan uir_pl_view(const planner *p);
 /* Grows `room` to `size` bytes. */
 uir_status uir_pl_make_room(planner *p, size_t size);
 /* Begins the package with its weights. */
@@ -125,6 +131,17 @@ uir_status uir_pl_add_symbols(planner *p, const uir_node_info *node);
 /* Whether the sizes of the output `value` are known when its source is computed: a reshape may be to sizes that are
  * computed later. */
 uir_status uir_pl_is_sized(planner *p, uir_value_id value, uir_value_id source, bool *out_sized);
+
+/* ---- place.c ---- */
+/* Gives launches whose results the host waits for to the host where that is cheaper. */
+uir_status uir_pl_choose_host_launches(planner *p);
+
+/* ---- devices.c ---- */
+/* Gives every tensor a domain and every step a queue; adds the copies between domains. Called after all steps; nothing
+ * without a device. */
+uir_status uir_pl_place(planner *p);
+/* Adds the waits; called when all steps are in their table. */
+uir_status uir_pl_add_waits(planner *p);
 
 /* ---- steps.c ---- */
 /* Every node that only the opener could run, in bodies as well, is an error. */

@@ -36,6 +36,8 @@ typedef struct uir_plan_options {
     const uir_dim *scratch;
     /* Appends a kernel's bytecode. UNSUPPORTED is an error only for a kernel that no object has. */
     uir_status (*encode)(const uir_igraph *igraph, uir_diagnostics *diagnostics, uir_text *bytes);
+    const char *device;         /* name of the device with memory of its own that launches are for; NULL: the host */
+    const char *chip;           /* its chip; NULL: any */
     bool custom;                /* leaves nodes without a kernel or host operator to the package's opener */
     const char *const *reasons; /* by node: why no kernel computes it, or NULL */
     uint32_t reason_count;

@@ -123,6 +123,16 @@ static uir_status push_step(planner *p, uint32_t block, const uir_plan_step *ste
     return uir_vector_push(&p->arena, &p->bodies.data[block].steps, *step);
 }
 
+/* A launch of a node that is not marked as the host's is the device's. */
+static uir_status push_launch(planner *p, uint32_t block, const uir_node_info *node, const uir_plan_step *step) {
+    uir_pl_block *b = &p->bodies.data[block];
+    bool is_device = p->options->device && !uir_node_int(p->module, node, "host", 0);
+    while (is_device && b->queues.count < b->steps.count)
+        UIR_TRY(uir_vector_push(&p->arena, &b->queues, UIR_PLAN_QUEUE_HOST));
+    if (is_device) UIR_TRY(uir_vector_push(&p->arena, &b->queues, UIR_PLAN_QUEUE_COMPUTE));
+    return push_step(p, block, step);
+}
+
 static uir_status plan_block(planner *p, uir_graph_id graph, uint32_t block);
 
 typedef uir_status plan_node(planner *p, const uir_node_info *node, uint32_t block);
@@ -173,7 +183,7 @@ static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t blo
     for (uint32_t i = 0; i < node->output_count; i++) UIR_TRY(add_result(p, node->outputs[i], &outputs[i]));
     UIR_TRY(uir_pl_add_list(p, outputs, node->output_count, &step.outputs));
     UIR_TRY(describe(p, node, &step));
-    return push_step(p, block, &step);
+    return push_launch(p, block, node, &step);
 }
 
 static uir_status plan_reshape(planner *p, const uir_node_info *node, uint32_t block) {
@@ -247,7 +257,7 @@ static uir_status add_body(planner *p, const uir_node_info *node, const char *na
     uir_graph_id graph = uir_node_find_attribute(p->module, node, name)->value.graph;
     const uir_graph_info *info = uir_graph_get(p->module, graph);
     *out_block = p->bodies.count;
-    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
+    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){.steps = {0}})));
     for (uint32_t i = 0; i < info->inputs.count; i++) {
         uint32_t tensor;
         UIR_TRY(add_value(p, info->inputs.data[i], UIR_PLAN_STORAGE_PORT, 0));
@@ -516,7 +526,7 @@ uir_status uir_pl_add_graphs(planner *p) {
     const uir_graph_info *main = uir_graph_get(p->module, p->module->main);
     const char *const *input_names = p->options->input_names;
     const char *const *output_names = p->options->output_names;
-    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){{0}, {0}, {0}})));
+    UIR_TRY(uir_vector_push(&p->arena, &p->bodies, ((uir_pl_block){.steps = {0}})));
     for (uint32_t i = 0; i < main->inputs.count; i++) {
         uir_value_id value = main->inputs.data[i];
         uir_plan_port port;
@@ -550,5 +560,5 @@ uir_status uir_pl_add_graphs(planner *p) {
         UIR_TRY(push_step(p, 0, &step));
     }
     UIR_TRY(uir_pl_finish_slack(p));
-    return UIR_STATUS_OK;
+    return uir_pl_place(p);
 }

@@ -206,9 +206,16 @@ static uir_status flatten_blocks(planner *p) {
         UIR_TRY(uir_pl_add_list(p, b->inputs.data, b->inputs.count, &out.inputs));
         UIR_TRY(uir_pl_add_list(p, b->outputs.data, b->outputs.count, &out.outputs));
         UIR_TRY(uir_vector_push(&p->arena, &p->blocks, out));
-        for (uint32_t s = 0; s < b->steps.count; s++) UIR_TRY(uir_vector_push(&p->arena, &p->steps, b->steps.data[s]));
+        for (uint32_t s = 0; s < b->steps.count; s++) {
+            UIR_TRY(uir_vector_push(&p->arena, &p->steps, b->steps.data[s]));
+            if (!p->devices.count) continue;
+            uir_plan_schedule schedule = {b->queues.data[s], {0, 0}};
+            uint32_t download = out.first_step + b->last_download;
+            if (s == b->first_check) UIR_TRY(uir_pl_add_list(p, &download, 1, &schedule.waits));
+            UIR_TRY(uir_vector_push(&p->arena, &p->schedules, schedule));
+        }
     }
-    return UIR_STATUS_OK;
+    return uir_pl_add_waits(p);
 }
 
 uir_status uir_pl_begin(planner *p, const uir_package_sink *sink) {
@@ -223,13 +230,20 @@ static uir_status put_section(planner *p, uir_package_section_kind kind, uint32_
     return uir_package_writer_put(&p->writer, &(uir_package_section){(uint32_t)kind, index, 0, size, 0, data});
 }
 
-static uir_status put_plan(planner *p) {
-    uir_text bytes;
+uir_plan uir_pl_view(const planner *p) {
     uir_plan plan = {.characters = p->characters.data ? p->characters.data : "",
                      .characters_count = (uint32_t)p->characters.length};
 #define UIR_PLAN_TABLE(type, field) plan.field = p->field.data, plan.field##_count = p->field.count;
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
+    return plan;
+}
+
+static uir_status put_plan(planner *p) {
+    uir_text bytes;
+    uir_plan plan = uir_pl_view(p);
+    if (plan.devices_count) p->writer.version = UIR_PACKAGE_VERSION;
     uir_text_init(&bytes, &p->allocator);
     uir_plan_write(&plan, &bytes);
     uir_status status = uir_text_status(&bytes);

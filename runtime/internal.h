@@ -10,12 +10,28 @@
 #include "base/file.h"
 #include "base/tensor.h"
 #include "base/vector.h"
+#include "package/order.h"
 #include "package/package.h"
 #include "package/plan.h"
+#include "runtime/driver.h"
 #include "runtime/runtime.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
-enum { RT_ALIGN = 64, RT_MAX_FORMATS = 8, RT_POLL = 1024 /* steps of a loop between polls of cancel */ };
+enum {
+    RT_ALIGN = 64,
+    RT_MAX_FORMATS = 8,
+    RT_TURNS = 64 /* of a loop whose numbers are kept */,
+    RT_POLL = 1024 /* steps of a loop between polls of cancel */
+};
+
+/* ---- memory ---- */
+/* Memory of the host, or of the device. */
+typedef struct uir_rt_buffer {
+    char *data; /* NULL: there is none, or the host cannot follow it */
+    size_t capacity;
+    uir_driver_buffer *device; /* NULL: of the host */
+} uir_rt_buffer;
 
 /* ---- a package ---- */
 /* Kernels of one format, per variant; NULL where the format has none. Immutable once published. */
@@ -24,6 +40,33 @@ typedef struct uir_rt_kernels {
     uint32_t rank; /* of a native object's isa on this machine */
     const uir_loaded_kernel **variants;
 } uir_rt_kernels;
+
+/* A device as a package uses it: its kernels, and the constants that they read, there once for all runtimes. */
+typedef struct uir_rt_device {
+    const uir_driver *driver; /* NULL: none was given */
+    uir_driver_device *device;
+    const uir_driver_facts *facts;
+    uir_driver_code *code;             /* NULL: the plan is the host's alone */
+    const uir_driver_kernel **kernels; /* by variant */
+    uint64_t *offsets;                 /* by constant: in `weights`; UINT64_MAX: not on the device */
+    uint64_t weights_size;
+    pthread_mutex_t lock; /* held while the weights are copied */
+    bool has_lock;
+    uir_rt_buffer weights; /* empty until the first run */
+    atomic_bool has_weights;
+} uir_rt_device;
+
+/* What uir_rt_find_kernels looks for. */
+typedef struct uir_rt_search {
+    /* `same`: a variant of the same code that was found; NONE: none. */
+    uir_status (*find)(void *user, uint32_t variant, uint32_t same, const uir_kernel_entry *entry,
+                       uir_diagnostics *diagnostics);
+    bool (*has)(void *user, uint32_t variant);
+    void *user;
+    uint32_t native;            /* the native object; NONE: bytecode */
+    const char *const *symbols; /* of a native object, by variant; NULL: those in the package */
+    size_t code_size;           /* of the bytecode */
+} uir_rt_search;
 
 typedef struct uir_rt_tensor_info {
     uint32_t root;        /* itself, or the tensor at the end of its aliases */
@@ -40,7 +83,9 @@ typedef struct uir_rt_step_info {
     uint32_t epoch;         /* opened after the step has run; NONE */
     uint32_t index;         /* index among launches, or among loops */
     uint32_t launch_epoch;  /* in which a launch is prepared */
-    bool conditional;       /* in a body */
+    uint32_t block;
+    bool conditional; /* in a body */
+    bool is_awaited;  /* another step waits for it */
 } uir_rt_step_info;
 typedef struct uir_rt_block_info {
     uint32_t epoch;                  /* opened by binding its inputs; NONE */
@@ -51,6 +96,7 @@ typedef struct uir_rt_block_info {
 /* Maxima over a kernel's variants. */
 typedef struct uir_rt_kernel_info {
     uint32_t symbols, pointers, phases, works;
+    bool on_host, on_device; /* where it is launched */
 } uir_rt_kernel_info;
 typedef struct uir_rt_epoch_info {
     uir_vector(uint32_t) tensors;
@@ -67,6 +113,9 @@ typedef struct uir_rt_analysis {
     uir_vector(uir_rt_epoch_info) epochs;
     uint32_t *symbol_epoch; /* NONE: never bound */
     uint32_t shape_count, launch_count, loop_count, depth;
+    uir_plan_release *releases; /* by root; NULL: the plan is the host's alone */
+    uint32_t awaited_count;     /* steps that others wait for */
+    bool *is_host_input;        /* by input: steps of the host read it */
 } uir_rt_analysis;
 
 struct uir_package {
@@ -84,6 +133,8 @@ struct uir_package {
     uir_custom_function *custom;
     void *custom_user;
     const struct uir_image_extras *pictures; /* NULL: none */
+    uir_rt_device device;
+    uint32_t version;
     /* By format. Published when complete; replaced as a whole. */
     _Atomic(const uir_rt_kernels *) kernels[RT_MAX_FORMATS];
     atomic_flag lock; /* held while an object is attached */
@@ -106,6 +157,10 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
 /* Verifies the properties that a run relies on (verify.c), for an analysed plan; records the writers of tensors. */
 uir_status uir_rt_verify(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics,
                          uir_rt_analysis *analysis);
+const uir_package_section *uir_rt_find_section(const uir_package *package, uir_package_section_kind kind,
+                                               uint32_t index); /* NULL: it has none */
+/* Finds the variants of all kernels in an image. */
+uir_status uir_rt_find_kernels(const uir_package *package, const uir_rt_search *search, uir_diagnostics *diagnostics);
 uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
 
 /* ---- threads ---- */
@@ -123,17 +178,11 @@ void uir_rt_pool_begin(uir_rt_pool *pool);
 void uir_rt_pool_end(uir_rt_pool *pool);
 
 /* ---- a runtime ---- */
-typedef struct uir_rt_buffer {
-    char *data;
-    size_t capacity;
-} uir_rt_buffer;
-
 typedef struct uir_rt_tensor {
-    char *address;    /* of a root tensor */
-    size_t available; /* accessible bytes at `address` */
-    size_t bytes;     /* of its shape, packed */
-    size_t span;      /* with its slack or layout */
-    bool invalid;     /* conditional, and without a shape for these dims */
+    uir_region at; /* of a root tensor; size: its accessible bytes; no buffer and no `host`: not placed */
+    size_t bytes;  /* of its shape, packed */
+    size_t span;   /* with its slack or layout */
+    bool invalid;  /* conditional, and without a shape for these dims */
 } uir_rt_tensor;
 
 typedef struct uir_rt_launch {
@@ -149,24 +198,49 @@ typedef struct uir_rt_launch {
     int64_t *symbols, *indices;
     void **pointers;
     size_t *sizes;
-    uint32_t first_constant; /* of this variant's CONST pointers, among the step's constants */
-    uint32_t first_work;     /* of its work pointers, among the epoch's storage requests */
-    uint64_t bytes;          /* of its tensors */
-    int64_t *begins;         /* per phase: first index of this run */
-    int64_t *halves;         /* per phase: indices that only copy in place once input and output alias */
+    uint32_t first_constant;                /* of this variant's CONST pointers, among the step's constants */
+    uint32_t first_work;                    /* of its work pointers, among the epoch's storage requests */
+    uint64_t bytes;                         /* of its tensors */
+    int64_t *begins;                        /* per phase: first index of this run */
+    int64_t *halves;                        /* per phase: indices that only copy in place once input and output alias */
+    struct uir_rt_device_launch *on_device; /* NULL: the host launches it */
 } uir_rt_launch;
+
+/* A launch of the device. */
+typedef struct uir_rt_device_launch {
+    uir_driver_launch base;
+    uir_region *pointers;
+    uint64_t *needed; /* per pointer */
+    size_t state_capacity;
+} uir_rt_device_launch;
+
+/* A runtime's queues of a device. Those of the plan may be one of the device. */
+typedef struct uir_rt_queues {
+    uir_driver_queue *queues[UIR_PLAN_QUEUE_COUNT]; /* HOST: NULL */
+    bool is_pending[UIR_PLAN_QUEUE_COUNT];          /* requests that nobody has waited for */
+    bool has_news[UIR_PLAN_QUEUE_COUNT];            /* requests since the queues were joined */
+    uint64_t waited[UIR_PLAN_QUEUE_COUNT];          /* the last point that the host has waited for */
+    uint64_t *points;                               /* by step: of its last request in this run; 0: none */
+    uir_rt_buffer workspaces[2];                    /* of launches; the second is zero between them */
+    uint64_t workspace_sizes[2];                    /* that launches need */
+    bool has_weights;                               /* the package's constants were there when sizes became known */
+    bool is_lost;                                   /* the device executes nothing any more */
+} uir_rt_queues;
 
 /* The caller's buffer of an input or an output. */
 typedef struct uir_rt_binding {
-    char *data; /* NULL: not bound; an output is then in the runtime's memory */
-    size_t capacity;
-    bool strided; /* strides[d], in elements, apply; else packed */
+    uir_region at; /* not placed: not bound; an output is then in the runtime's memory */
+    bool strided;  /* strides[d], in elements, apply; else packed */
     int64_t strides[UIR_PLAN_MAX_RANK];
     bool in_place; /* its strides match the slack of the port in this run; else it is copied */
 } uir_rt_binding;
 
 typedef struct uir_rt_loop {
     uir_rt_buffer *slots; /* two per carried value */
+    /* The inputs 0 and 1 of the body, of the last turns: a queue may still copy those of earlier ones. */
+    int64_t iterations[RT_TURNS];
+    unsigned char conditions[RT_TURNS];
+    uint64_t turns; /* of all runs */
     int64_t iteration;
     unsigned char condition;
 } uir_rt_loop;
@@ -176,13 +250,16 @@ typedef struct uir_rt_place {
     uint64_t size, offset;
     uint32_t first, last;
     uint32_t tensor; /* NONE: a work pointer of a launch */
+    uint32_t domain; /* places of one domain share a block */
+    /* The queues that access it, a bit each, and the lifetime that places of other queues see. */
+    uint32_t queues, begin, end;
 } uir_rt_place;
 
 typedef struct uir_rt_epoch {
     int64_t *snapshot; /* of its symbols */
     bool valid;
-    uir_rt_buffer block;
-    uint64_t block_size; /* used by the places */
+    uir_rt_buffer blocks[UIR_PLAN_DOMAIN_COUNT];
+    uint64_t block_sizes[UIR_PLAN_DOMAIN_COUNT]; /* used by the places */
     uir_rt_place *places;
     uint32_t *order; /* scratch for assigning offsets: three numbers a place */
     uint32_t place_count;
@@ -241,14 +318,17 @@ struct uir_runtime {
     uir_rt_loop *loops;
     uir_rt_buffer host;     /* scratch memory of host operators */
     uir_rt_buffer *owned;   /* per tensor with storage OWN */
-    uir_rt_buffer *results; /* per output: in the runtime's memory */
+    uir_rt_buffer *results; /* per output: in the runtime's memory on the host */
     uir_rt_binding *bound_outputs;
     bool *copied_out; /* per output: written elsewhere, copied to the caller's buffer at the end of the run */
     uir_rt_binding *bound_inputs;
-    uir_rt_buffer *staged; /* per input: a packed copy of one whose strides no kernel supports */
-    const void **inputs;   /* address in this run */
-    size_t *input_sizes;   /* packed */
-    int64_t *input_shapes; /* MAX_RANK each */
+    uir_rt_buffer
+        *staged; /* per input: a packed copy of one whose strides no kernel supports, or that the device has */
+    uir_rt_buffer *device_inputs, *device_results; /* per input, per output: on the device */
+    uir_rt_queues queues;                          /* of the device */
+    uir_region *inputs;                            /* where they are in this run */
+    size_t *input_sizes;                           /* packed */
+    int64_t *input_shapes;                         /* MAX_RANK each */
     bool *input_set;
     uir_rt_step_statistics *steps;
     uir_runtime_statistics statistics;
@@ -261,7 +341,19 @@ static inline bool uir_rt_cancelled(const uir_runtime *r) {
     return __atomic_load_n(&r->cancel, __ATOMIC_RELAXED);
 }
 static inline char *uir_rt_address(const uir_runtime *r, uint32_t tensor) {
-    return r->tensors[r->analysis->tensors[tensor].root].address;
+    return r->tensors[r->analysis->tensors[tensor].root].at.host;
+}
+static inline uir_region uir_rt_on_host(const void *address, size_t size) {
+    return (uir_region){.size = size, .host = (char *)(uintptr_t)address};
+}
+static inline uir_region uir_rt_in_buffer(const uir_rt_buffer *buffer, uint64_t offset, uint64_t size) {
+    return (uir_region){buffer->device, buffer->device ? offset : 0, size, buffer->data ? buffer->data + offset : NULL};
+}
+static inline bool uir_rt_is_same_place(const uir_region *a, const uir_region *b) {
+    return a->buffer == b->buffer && (a->buffer ? a->offset == b->offset : a->host == b->host);
+}
+static inline bool uir_rt_is_placed(const uir_region *at) {
+    return at->buffer || at->host;
 }
 static inline const int64_t *uir_rt_shape(const uir_runtime *r, uint32_t tensor) {
     return r->shapes + r->analysis->tensors[tensor].shape;
@@ -269,12 +361,15 @@ static inline const int64_t *uir_rt_shape(const uir_runtime *r, uint32_t tensor)
 static inline uint32_t uir_rt_rank(const uir_runtime *r, uint32_t tensor) {
     return r->plan->tensors[tensor].extents.count;
 }
-/* The address of a tensor; fails with a message if the tensor lacks some of its bytes. */
-uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address);
-void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available);
-/* Grows a buffer to `size` bytes; contents are lost. `tensor` is named in the message on failure; NONE: scratch
- * memory. */
-uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size, uint32_t tensor);
+/* Where a tensor is: fails with a message if the tensor lacks some of its bytes. */
+uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, uir_region *out_region);
+/* The same for a tensor of the host. */
+uir_status uir_rt_locate_host(uir_runtime *r, uint32_t tensor, char **out_address);
+void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, uir_region at);
+/* Grows a buffer of the domain to `size` bytes; contents are lost. `tensor` is named in the message on failure; NONE:
+ * scratch memory. */
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain, uint64_t size,
+                              uint32_t tensor);
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
 /* Binds the plain symbols among the tensor's extents that are still unbound; checks facts. */
@@ -295,9 +390,9 @@ void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t ran
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to);
 /* Enters an epoch: computes shapes, plans memory, prepares launches. */
 uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t epoch);
-/* Memory planning: assigns offsets so that places with overlapping lifetimes share no bytes; returns the total size.
- * `work` holds three numbers a place. */
-uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uint32_t *work);
+/* Memory planning: assigns offsets to the places of a domain so that those with overlapping lifetimes share no bytes;
+ * returns the total size. `work` holds three numbers a place. */
+uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uir_plan_domain domain, uint32_t *work);
 /* Checks the constraints on sizes that are known before the block begins. */
 uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
 /* Checks sizes as uir_rt_enter_epoch would, without memory planning; the last run's results are unchanged. */
@@ -320,6 +415,55 @@ void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice);
 /* Reports `status` with a message that names the step's node. */
 uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, const char *format, ...) UIR_PRINTF(4, 5);
 
+/* ---- a device: runtime/device/ ---- */
+/* attach.c: the kernels and constants of a package on its device. */
+uir_status uir_rt_device_load(uir_package *package, uir_diagnostics *diagnostics);
+void uir_rt_device_unload(uir_package *package);
+/* Memory of the device, of buffer->capacity bytes; false if there is none left. */
+bool uir_rt_device_allocate(uir_package *package, uir_rt_buffer *buffer);
+void uir_rt_device_release(uir_package *package, uir_rt_buffer *buffer);
+uint64_t uir_rt_device_sum(const uir_runtime *r); /* bytes of the device that the runtime and its package hold */
+/* Copies the constants to the device if nobody has. */
+uir_status uir_rt_device_need_weights(uir_runtime *r);
+uir_region uir_rt_constant_region(const uir_package *package, uint32_t constant, uir_plan_domain domain);
+
+/* queues.c: requests, and what waits for what. Without a device they do nothing. */
+uir_status uir_rt_queues_create(uir_runtime *r); /* once */
+void uir_rt_queues_destroy(uir_runtime *r);
+/* Waits for all requests, and gives the queues back: after a failure. */
+void uir_rt_queues_close(uir_runtime *r);
+/* Before a run: queues, the package's constants, and inputs that the host reads of the device. */
+uir_status uir_rt_queues_begin(uir_runtime *r);
+/* After its steps: waits for all requests, whatever the status; then outputs are copied. */
+uir_status uir_rt_queues_end(uir_runtime *r, uir_status status);
+/* The waits before a step, and the point after it. */
+uir_status uir_rt_begin_step(uir_runtime *r, uint32_t step);
+uir_status uir_rt_end_step(uir_runtime *r, uint32_t step);
+/* At the end of a body of a LOOP or IF: its waits; then the compute queue is behind all requests. */
+uir_status uir_rt_end_body(uir_runtime *r, uint32_t step, uint32_t block);
+/* All queues are behind the requests of the compute queue. */
+uir_status uir_rt_spread(uir_runtime *r, uint32_t step);
+/* Waits until no request is pending. */
+uir_status uir_rt_drain(uir_runtime *r);
+/* Notes that a request was given to the queue. */
+void uir_rt_note_request(uir_runtime *r, uint32_t queue);
+/* Copies bytes; between host and host at once, else on the queue. */
+uir_status uir_rt_copy(uir_runtime *r, uint32_t step, uir_plan_queue queue, const uir_region *to,
+                       const uir_region *from, uint64_t bytes);
+/* A step COPY of the device's queues. */
+uir_status uir_rt_device_copy(uir_runtime *r, uint32_t step);
+uir_status uir_rt_device_place_input(uir_runtime *r, uint32_t input, uint32_t tensor);
+
+/* launches.c */
+uir_status uir_rt_device_launch_create(uir_runtime *r, uir_rt_launch *launch, const uir_rt_kernel_info *most);
+void uir_rt_device_launch_destroy(uir_runtime *r, uir_rt_launch *launch);
+uir_status uir_rt_device_prepare(uir_runtime *r, uint32_t step, uir_rt_launch *launch);
+uir_status uir_rt_device_launch_run(uir_runtime *r, uint32_t step, const uir_rt_launch *launch);
+
+static inline bool uir_rt_is_on_device(const uir_runtime *r, uint32_t step) {
+    return uir_plan_get_queue(r->plan, step) != UIR_PLAN_QUEUE_HOST;
+}
+
 /* ---- host operators ---- */
 typedef uir_status uir_rt_host_function(uir_runtime *r, uint32_t step);
 uir_rt_host_function *uir_rt_host_find(const char *name);
@@ -328,9 +472,9 @@ uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32
 uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step); /* host_boxes.c */
 uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step);        /* host_image.c */
 uir_status uir_rt_run_custom(uir_runtime *r, uint32_t step);          /* custom.c */
-/* Gives storage to output `k` of a step, whose shape is known only now: checks the shape, or binds its symbols and
- * allocates. */
-uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
+/* Gives storage to output `k` of a step, on the host, whose shape is known only now: checks the shape, or binds its
+ * symbols and allocates. */
+uir_status uir_rt_give_host_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data);
 const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
 int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);
 

@@ -13,6 +13,7 @@
 
 typedef struct uir_package uir_package;
 typedef struct uir_runtime uir_runtime;
+struct uir_region; /* runtime/driver.h */
 
 /* ---- packages ---- */
 /* A call of the package opener's function for a node: the host operator "custom". Operands are in the runtime's memory.
@@ -49,6 +50,9 @@ typedef struct uir_package_options {
     const struct uir_image_extras *pictures; /* picture formats besides those of image/; NULL: none */
     const uir_kernel_format *const *formats; /* in order of preference: the first that has a kernel runs it */
     uint32_t format_count;
+    /* The device of a package that is made for one: it outlives the package. NULL: the package is refused. */
+    const struct uir_driver *driver;
+    struct uir_driver_device *device;
     bool trusted; /* loads its native objects */
     bool checked; /* its constants are known to be intact (just made by this process): no hashing */
     bool copy;    /* never maps a file */
@@ -129,6 +133,7 @@ typedef struct uir_package_node {
 bool uir_package_get_node(const uir_package *package, uint32_t index, uir_package_node *out_node);
 /* Counts of a package's contents. */
 typedef struct uir_package_facts {
+    uint32_t version; /* of its format */
     uint32_t kernels, variants, steps, launches, constants;
     uint32_t native_objects;
     uint64_t weight_bytes;
@@ -161,6 +166,10 @@ uir_status uir_runtime_set_input(uir_runtime *runtime, uint32_t index, uir_dtype
 uir_status uir_runtime_set_input_strided(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
                                          const int64_t *shape, const int64_t *strides, const void *data,
                                          size_t capacity);
+/* The same in memory of the host or of the package's device (runtime/driver.h). A region of the device is read there
+ * without a copy; its strides must be those of a cache, else UNSUPPORTED. */
+uir_status uir_runtime_set_input_region(uir_runtime *runtime, uint32_t index, uir_dtype dtype, uint32_t rank,
+                                        const int64_t *shape, const int64_t *strides, const struct uir_region *at);
 /* Writes results to the caller's buffer of `capacity` bytes, packed; the buffer may be that of an input. `data` NULL:
  * results are written to the runtime's memory again. */
 uir_status uir_runtime_bind_output(uir_runtime *runtime, uint32_t index, void *data, size_t capacity);
@@ -168,6 +177,9 @@ uir_status uir_runtime_bind_output(uir_runtime *runtime, uint32_t index, void *d
  * are bound to the same memory with the same strides, only the new elements are written. */
 uir_status uir_runtime_bind_output_strided(uir_runtime *runtime, uint32_t index, const int64_t *strides, void *data,
                                            size_t capacity);
+/* The same in memory of the host or of the package's device; a region without memory: the runtime's memory again. */
+uir_status uir_runtime_bind_output_region(uir_runtime *runtime, uint32_t index, const int64_t *strides,
+                                          const struct uir_region *at);
 /* Runs the package on the inputs. With a message that names the input or node: BAD_DATA, INVALID_ARGUMENT, LIMIT,
  * BAD_FILE, OUT_OF_MEMORY; CANCELLED. */
 uir_status uir_runtime_run(uir_runtime *runtime);
@@ -176,7 +188,7 @@ typedef struct uir_runtime_output {
     uir_dtype dtype;
     uint32_t rank;
     const int64_t *shape;
-    const void *data;
+    const void *data;       /* NULL: the caller has it on the device */
     size_t size;            /* packed */
     const int64_t *strides; /* those of a strided buffer; NULL: packed */
 } uir_runtime_output;
@@ -219,9 +231,12 @@ uir_status uir_runtime_count_traffic(uir_runtime *runtime);
 typedef struct uir_runtime_statistics {
     double run_ms;
     uint64_t native_calls, vm_calls, vendor_calls, host_calls, copies;
+    uint64_t device_calls, waits; /* launches of the device; waits of the host for it */
+    uint64_t bytes_to_device, bytes_from_device;
     uint64_t kernels, phases; /* launches, and the phases in them */
     uint64_t dram_bytes;      /* of operands and results of launches, each once per launch */
     uint64_t arena_bytes;     /* reserved for tensors that are neither inputs, outputs nor constants */
+    uint64_t device_bytes;    /* of device memory: weights, tensors and workspaces */
     uint64_t scratch_bytes;   /* of all threads */
     uint32_t threads;
 } uir_runtime_statistics;

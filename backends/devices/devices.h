@@ -4,12 +4,13 @@
 #ifndef UIR_BACKENDS_DEVICES_H
 #define UIR_BACKENDS_DEVICES_H
 
-#include "runtime/format.h"
+#include "runtime/driver.h"
 
 typedef struct uir_device_row {
     const char *name;
     size_t backend;                      /* its number in backends.def */
     const uir_kernel_format *formats[2]; /* in order of preference; those without a name are none */
+    const uir_driver *driver;            /* of a device with memory of its own; without a name: none */
 } uir_device_row;
 
 /* NULL past the end. */
@@ -19,6 +20,10 @@ const uir_device_row *uir_device_get(size_t index);
 const uir_device_row *uir_device_find(const char *device, const char **out_variant);
 /* Number of its formats. */
 uint32_t uir_device_count_formats(const uir_device_row *row);
+/* Whether it has memory of its own; its formats are the host's. */
+static inline bool uir_device_has_driver(const uir_device_row *row) {
+    return row->driver->name != NULL;
+}
 /* Whether its packages may contain native code. */
 static inline bool uir_device_is_native(const uir_device_row *row) {
     return row->formats[0]->native;

@@ -351,8 +351,9 @@ typedef struct uir_model_options {
      * makes no call with 1. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user; /* first argument of `progress`; both must live as long as the model */
-    /* Device that runs the model: "cpu", "cpu:avx2" (a variant), "vm", "interpreter"; NULL: "cpu". The interpreter runs
-     * a model that the device cannot run as a whole: uir_model_info has the reason. */
+    /* Device that runs the model: "cpu", "cpu:avx2" (a variant), "vm", "null" (a simulation, for tests), "interpreter";
+     * NULL: "cpu". The interpreter runs a model that the device cannot run as a whole: uir_model_info has the reason.
+     */
     const char *device;
     bool wait; /* the load returns after the kernels are compiled; else the VM runs the model until they are */
     /* Folder of compiled kernels, owned by the user; NULL: $XDG_CACHE_HOME/uir, else ~/.cache/uir. Failures of the
@@ -623,7 +624,7 @@ typedef struct uir_model_info {
     uint32_t primitive_count;  /* primitives after decomposition and clean-up */
     double load_ms;            /* time of reading and parsing */
     double compile_ms;         /* time from there to kernels that run */
-    const char *device;        /* "cpu", "vm" or "interpreter" */
+    const char *device;        /* "cpu", "vm", "null" or "interpreter" */
     const char *why;           /* why the interpreter runs the model instead of the requested device; else "" */
     uint32_t kernel_count;     /* different kernels */
     uint32_t compiled_kernels; /* those that this process has compiled so far */
@@ -722,7 +723,8 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output(uir_session *session, 
 /* Facts of the last run. */
 typedef struct uir_run_statistics {
     size_t struct_size;
-    /* Engine of the run: "interpreter", "vm", "cpu", "interpreter of ascend kernels"; lives as long as the model. */
+    /* Engine of the run: "interpreter", "vm", "cpu", "null", "interpreter of ascend kernels"; lives as long as the
+     * model. */
     const char *ran_on;
     double run_ms;
     uint64_t peak_bytes;        /* greatest size of all tensors of the run at one time */
@@ -737,6 +739,13 @@ typedef struct uir_run_statistics {
     uint64_t groups, kernels, phases;
     uint64_t dram_bytes; /* bytes of the tensors that kernels read and wrote */
     uint64_t threads;    /* threads of the session */
+    /* Of a device with memory of its own; else 0.
+     * device_calls: kernels that it executed.
+     * copies: copies between its memory and the host's, or within it.
+     * waits: times that the host waited for it.
+     * bytes_to_device, bytes_from_device: bytes of the copies between its memory and the host's.
+     * device_bytes: its memory that the session holds, with the model's weights. */
+    uint64_t device_calls, copies, waits, bytes_to_device, bytes_from_device, device_bytes;
 } uir_run_statistics;
 /* Statistics of the last run. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_statistics(const uir_session *session,

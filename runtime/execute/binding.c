@@ -93,12 +93,12 @@ static void copy_elements(uint32_t rank, const int64_t *shape, size_t size, char
 void uir_rt_gather(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape, void *to) {
     int64_t packed[UIR_PLAN_MAX_RANK];
     pack_strides(rank, shape, UIR_PLAN_NONE, 0, packed);
-    copy_elements(rank, shape, (size_t)uir_dtype_bits(dtype) / 8, to, packed, binding->data, binding->strides);
+    copy_elements(rank, shape, (size_t)uir_dtype_bits(dtype) / 8, to, packed, binding->at.host, binding->strides);
 }
 
 void uir_rt_scatter(const uir_rt_binding *binding, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                     uint32_t slack_axis, int64_t slack, const void *from) {
     int64_t strides[UIR_PLAN_MAX_RANK];
     pack_strides(rank, shape, slack_axis, slack, strides);
-    copy_elements(rank, shape, (size_t)uir_dtype_bits(dtype) / 8, binding->data, binding->strides, from, strides);
+    copy_elements(rank, shape, (size_t)uir_dtype_bits(dtype) / 8, binding->at.host, binding->strides, from, strides);
 }

@@ -33,35 +33,48 @@ static void describe_tensor(const uir_runtime *r, uint32_t tensor, char *buffer,
     snprintf(buffer, capacity, "a tensor of %zu bytes", bytes);
 }
 
+static bool is_there(const uir_rt_buffer *buffer) {
+    return buffer->data || buffer->device;
+}
+
+static bool allocate(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain) {
+    if (domain == UIR_PLAN_ON_DEVICE) return uir_rt_device_allocate(r->package, buffer);
+    /* Whose kernels nobody vouches for sees nothing of what the process had there. */
+    buffer->data = r->package->trusted ? uir_allocate(&r->allocator, buffer->capacity)
+                                       : uir_allocate_zeroed(&r->allocator, buffer->capacity);
+    return buffer->data != NULL;
+}
+
 /* What grows again is given a quarter more than it asks for: sizes that rise from run to run settle soon. */
-uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size, uint32_t tensor) {
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain, uint64_t size,
+                              uint32_t tensor) {
     char what[200] = "scratch memory";
     uint64_t asked = size;
-    if (size <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
+    if (size <= buffer->capacity && is_there(buffer)) return UIR_STATUS_OK;
     if (buffer->capacity && size < SIZE_MAX / 4) size += size / 4;
+    UIR_TRY(uir_rt_drain(r));
     uir_rt_buffer_release(r, buffer);
     if (size <= SIZE_MAX / 2) {
         buffer->capacity = (size_t)uir_rt_align(size ? size : 1);
-        /* Whose kernels nobody vouches for sees nothing of what the process had there. */
-        buffer->data = r->package->trusted ? uir_allocate(&r->allocator, buffer->capacity)
-                                           : uir_allocate_zeroed(&r->allocator, buffer->capacity);
-        if (buffer->data) return UIR_STATUS_OK;
+        if (allocate(r, buffer, domain)) return UIR_STATUS_OK;
         buffer->capacity = 0;
     }
     if (tensor != UIR_PLAN_NONE) describe_tensor(r, tensor, what, sizeof what);
-    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes cannot be allocated: %s",
-                     (unsigned long long)asked, what);
+    return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes%s cannot be allocated: %s",
+                     (unsigned long long)asked, domain == UIR_PLAN_ON_DEVICE ? " of the device" : "", what);
 }
 
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer) {
-    if (buffer->data) uir_release(&r->allocator, buffer->data, buffer->capacity);
-    *buffer = (uir_rt_buffer){NULL, 0};
+    if (buffer->device)
+        uir_rt_device_release(r->package, buffer);
+    else if (buffer->data)
+        uir_release(&r->allocator, buffer->data, buffer->capacity);
+    *buffer = (uir_rt_buffer){0};
 }
 
 /* ---- tensors ---- */
-void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, void *address, size_t available) {
-    r->tensors[tensor].address = address;
-    r->tensors[tensor].available = available;
+void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, uir_region at) {
+    r->tensors[tensor].at = at;
 }
 
 static uir_status shape_tensor(uir_runtime *r, uint32_t tensor);
@@ -70,7 +83,7 @@ static uir_status fail_size(uir_runtime *r, const char *what) {
     return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "%s", what);
 }
 
-uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
+uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, uir_region *out_region) {
     static const char nothing[RT_ALIGN] = {0}; /* what tensors without elements point at */
     const uir_rt_tensor *root = &r->tensors[r->analysis->tensors[tensor].root];
     if (r->tensors[tensor].invalid) {
@@ -78,10 +91,17 @@ uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, char **out_address) {
         return fail_size(r, "a tensor has no size for these dims");
     }
     size_t bytes = r->tensors[tensor].span;
-    *out_address = bytes ? root->address : (char *)(uintptr_t)nothing;
-    if (bytes == 0 || (root->address && bytes <= root->available)) return UIR_STATUS_OK;
+    *out_region = bytes ? root->at : uir_rt_on_host(nothing, 0);
+    if (bytes == 0 || (uir_rt_is_placed(&root->at) && bytes <= root->at.size)) return UIR_STATUS_OK;
     return uir_error(r->diagnostics, UIR_STATUS_BAD_FILE, NULL,
                      "the plan uses a tensor of %zu bytes before it is written", bytes);
+}
+
+uir_status uir_rt_locate_host(uir_runtime *r, uint32_t tensor, char **out_address) {
+    uir_region at;
+    UIR_TRY(uir_rt_locate(r, tensor, &at));
+    *out_address = at.host;
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_rt_bind_symbol(uir_runtime *r, uint32_t symbol, int64_t value) {
@@ -207,13 +227,57 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
         return fail_alias(r, tensor, from, count);
     }
     if (t->storage == UIR_PLAN_STORAGE_CONSTANT) {
-        const uir_plan_constant *c = &r->plan->constants[t->index];
-        uir_rt_place_tensor(r, tensor, (void *)(uintptr_t)(r->package->weights + c->offset), (size_t)c->size);
+        uir_rt_place_tensor(r, tensor,
+                            uir_rt_constant_region(r->package, t->index, uir_plan_get_domain(r->plan, tensor)));
     }
     return UIR_STATUS_OK;
 }
 
 /* ---- places ---- */
+/* How long the place is taken, for those that the same queue accesses and for all others. */
+static uir_rt_place make_place(const uir_runtime *r, uint64_t size, uint32_t first, uint32_t last, uint32_t tensor) {
+    uir_rt_place place = {.size = uir_rt_align(size), .first = first, .last = last, .tensor = tensor};
+    place.begin = first;
+    place.end = last;
+    place.queues = 1u << UIR_PLAN_QUEUE_HOST;
+    if (tensor == UIR_PLAN_NONE || !r->analysis->releases) return place;
+    const uir_plan_release *release = &r->analysis->releases[tensor];
+    place.domain = uir_plan_get_domain(r->plan, tensor);
+    place.queues = release->queues;
+    if (place.begin > release->begin) place.begin = release->begin;
+    if (place.end < release->end) place.end = release->end;
+    return place;
+}
+
+/* Memory that a launch alone accesses: of its queue, and free when its results are. */
+static uir_rt_place make_work(const uir_runtime *r, uint32_t step, uint64_t size) {
+    uint32_t position = r->analysis->steps[step].position;
+    uir_rt_place place = make_place(r, size, position, position, UIR_PLAN_NONE);
+    const uir_plan_step *s = &r->plan->steps[step];
+    if (uir_plan_get_queue(r->plan, step) == UIR_PLAN_QUEUE_HOST) return place;
+    place.domain = UIR_PLAN_ON_DEVICE;
+    place.queues = 1u << uir_plan_get_queue(r->plan, step);
+    place.end = UINT32_MAX;
+    for (uint32_t i = 0; i < s->outputs.count; i++) {
+        uint32_t t = uir_plan_get_word(r->plan, s->outputs, i);
+        if (t == UIR_PLAN_NONE) continue;
+        const uir_plan_release *release = &r->analysis->releases[r->analysis->tensors[t].root];
+        if (place.end > release->end) place.end = release->end;
+        if (place.begin > release->begin) place.begin = release->begin;
+    }
+    return place;
+}
+
+static uint64_t align_place(const uir_runtime *r, const uir_rt_place *place) {
+    uint64_t alignment = place->domain == UIR_PLAN_ON_DEVICE ? r->package->device.facts->alignment : RT_ALIGN;
+    return (place->size + alignment - 1) / alignment * alignment;
+}
+
+static void add_place(uir_runtime *r, uir_rt_epoch *epoch, uir_rt_place place) {
+    place.size = align_place(r, &place);
+    epoch->places[epoch->place_count++] = place;
+}
+
 static void collect_places(uir_runtime *r, uint32_t id) {
     const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
     uir_rt_epoch *epoch = &r->epochs[id];
@@ -223,31 +287,40 @@ static void collect_places(uir_runtime *r, uint32_t id) {
         const uir_rt_tensor_info *facts = &r->analysis->tensors[t];
         uint32_t storage = r->plan->tensors[t].storage;
         if (storage != UIR_PLAN_STORAGE_ARENA && storage != UIR_PLAN_STORAGE_LAID_OUT) continue;
-        epoch->places[epoch->place_count++] =
-            (uir_rt_place){uir_rt_align(r->tensors[t].span), 0, facts->first, facts->last, t};
+        add_place(r, epoch, make_place(r, r->tensors[t].span, facts->first, facts->last, t));
     }
     for (uint32_t i = 0; i < info->launches.count; i++) {
-        uint32_t step = info->launches.data[i], position = r->analysis->steps[step].position;
+        uint32_t step = info->launches.data[i];
         uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
         l->first_work = epoch->place_count;
         if (l->invalid || l->idle) continue;
         for (uint32_t p = 0; p < l->variant->pointer_count; p++) {
             if (r->plan->pointers[l->variant->first_pointer + p].role != UIR_PLAN_WORK) continue;
-            epoch->places[epoch->place_count++] =
-                (uir_rt_place){uir_rt_align(l->sizes[p]), 0, position, position, UIR_PLAN_NONE};
+            add_place(r, epoch, make_work(r, step, l->sizes[p]));
         }
     }
 }
 
 /* ---- outputs ---- */
-static bool overlaps(const void *a, size_t a_size, const void *b, size_t b_size) {
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return a_size && b_size && x < y + b_size && y < x + a_size;
+static bool overlaps(const uir_region *a, size_t a_size, const uir_region *b, size_t b_size) {
+    if (a->buffer != b->buffer || !a_size || !b_size) return false;
+    uint64_t x = a->buffer ? a->offset : (uintptr_t)a->host, y = b->buffer ? b->offset : (uintptr_t)b->host;
+    return x < y + b_size && y < x + a_size;
+}
+
+/* The tensor that the steps of the plan write for the output: on the device, if it has one there. */
+static uint32_t tensor_of_output(const uir_runtime *r, uint32_t output) {
+    uint32_t on_device = uir_plan_get_port_tensor(r->plan, true, output);
+    return on_device == UIR_PLAN_NONE ? r->plan->outputs[output].tensor : on_device;
+}
+static uint32_t tensor_of_input(const uir_runtime *r, uint32_t input) {
+    uint32_t on_device = uir_plan_get_port_tensor(r->plan, false, input);
+    return on_device == UIR_PLAN_NONE ? r->plan->inputs[input].tensor : on_device;
 }
 
 /* The launch that makes the output, whose variant is chosen; NULL: none. `*out_step`: its step. */
 static const uir_rt_launch *maker_of(const uir_runtime *r, uint32_t output, uint32_t *out_step) {
-    uint32_t step = r->analysis->tensors[r->plan->outputs[output].tensor].writer;
+    uint32_t step = r->analysis->tensors[tensor_of_output(r, output)].writer;
     if (step == UIR_PLAN_NONE || r->plan->steps[step].kind != UIR_PLAN_STEP_LAUNCH) return NULL;
     const uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
     *out_step = step;
@@ -257,7 +330,7 @@ static const uir_rt_launch *maker_of(const uir_runtime *r, uint32_t output, uint
 /* Whether the launch that makes the output goes on in place from input `input` of the plan, which nothing reads later.
  */
 static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t input) {
-    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor, step;
+    uint32_t tensor = tensor_of_output(r, output), source = tensor_of_input(r, input), step;
     const uir_rt_launch *l = maker_of(r, output, &step);
     for (uint32_t p = 0; l && p < l->variant->pointer_count; p++) {
         const uir_plan_step *s = &r->plan->steps[step];
@@ -274,7 +347,7 @@ static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t inpu
 /* Whether the launch that makes the output only appends to what the input of the plan holds, which lies where the
  * output has it: what others read of the input, they read unchanged. */
 static bool appends_to_input(const uir_runtime *r, uint32_t output, uint32_t input) {
-    uint32_t tensor = r->plan->outputs[output].tensor, source = r->plan->inputs[input].tensor, step;
+    uint32_t tensor = tensor_of_output(r, output), source = tensor_of_input(r, input), step;
     const uir_rt_launch *l = maker_of(r, output, &step);
     for (uint32_t f = 0; l && f < l->variant->phase_count; f++) {
         const uir_plan_step *s = &r->plan->steps[step];
@@ -291,48 +364,80 @@ static bool appends_to_input(const uir_runtime *r, uint32_t output, uint32_t inp
     return false;
 }
 
-static uir_status place_output(uir_runtime *r, uint32_t k) {
+/* Whether what a run writes for the output would change an input that it still reads. */
+static bool disturbs_input(const uir_runtime *r, uint32_t k, size_t bytes, bool in_place) {
+    const uir_region *at = &r->bound_outputs[k].at;
+    for (uint32_t i = 0; i < r->plan->inputs_count; i++) {
+        const uir_region *input = &r->inputs[i];
+        if (!overlaps(at, bytes, input, r->tensors[r->plan->inputs[i].tensor].span)) continue;
+        if (!in_place || !uir_rt_is_same_place(input, at) || (!appends_to_input(r, k, i) && !continues_input(r, k, i)))
+            return true;
+    }
+    return false;
+}
+
+/* The bytes that the caller's buffer must have. */
+static uir_status measure_output(uir_runtime *r, uint32_t k, size_t *out_bytes) {
     uint32_t tensor = r->plan->outputs[k].tensor;
     const uir_rt_binding *given = &r->bound_outputs[k];
-    size_t bytes = r->tensors[tensor].bytes, span = r->tensors[tensor].span;
-    r->copied_out[k] = false;
-    if (given->data) {
-        if (given->strided && !uir_rt_footprint(given, (uir_dtype)r->plan->tensors[tensor].dtype,
-                                                uir_rt_rank(r, tensor), uir_rt_shape(r, tensor), &bytes))
-            return fail_size(r, "an output is too large for its strides");
-        if (given->capacity < bytes)
-            return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                             "output '%s': the buffer holds %zu bytes, %zu are needed",
-                             uir_plan_get_text(r->plan, r->plan->outputs[k].name), given->capacity, bytes);
-        for (uint32_t i = 0; i < r->plan->inputs_count && !r->copied_out[k]; i++) {
-            size_t size = r->tensors[r->plan->inputs[i].tensor].span;
-            if (!overlaps(given->data, span > bytes ? span : bytes, r->inputs[i], size)) continue;
-            r->copied_out[k] = r->inputs[i] != given->data || (!appends_to_input(r, k, i) && !continues_input(r, k, i));
-        }
-        if (given->strided && (!given->in_place || given->capacity < span)) r->copied_out[k] = true;
+    *out_bytes = r->tensors[tensor].bytes;
+    if (given->strided && !uir_rt_footprint(given, (uir_dtype)r->plan->tensors[tensor].dtype, uir_rt_rank(r, tensor),
+                                            uir_rt_shape(r, tensor), out_bytes))
+        return fail_size(r, "an output is too large for its strides");
+    if (given->at.size < *out_bytes)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "output '%s': the buffer holds %zu bytes, %zu are needed",
+                         uir_plan_get_text(r->plan, r->plan->outputs[k].name), (size_t)given->at.size, *out_bytes);
+    return UIR_STATUS_OK;
+}
+
+/* The output's tensor in a domain: in the caller's buffer if that is there, else in the runtime's. */
+static uir_status place_output(uir_runtime *r, uint32_t k, uint32_t tensor) {
+    const uir_rt_binding *given = &r->bound_outputs[k];
+    uir_plan_domain domain = uir_plan_get_domain(r->plan, tensor);
+    size_t bytes, span = r->tensors[tensor].span;
+    bool is_there = uir_rt_is_placed(&given->at) && (given->at.buffer != NULL) == (domain == UIR_PLAN_ON_DEVICE);
+    uir_rt_buffer *own = domain == UIR_PLAN_ON_DEVICE ? &r->device_results[k] : &r->results[k];
+    if (uir_rt_is_placed(&given->at)) UIR_TRY(measure_output(r, k, &bytes));
+    if (is_there) {
+        bool is_written = tensor == tensor_of_output(r, k);
+        r->copied_out[k] = disturbs_input(r, k, span > bytes ? span : bytes, is_written) ||
+                           (given->strided && (!given->in_place || given->at.size < span));
         if (!r->copied_out[k]) {
-            uir_rt_place_tensor(r, tensor, given->data, given->capacity);
+            uir_rt_place_tensor(r, tensor, given->at);
             return UIR_STATUS_OK;
         }
     }
-    UIR_TRY(uir_rt_buffer_grow(r, &r->results[k], span, tensor));
-    uir_rt_place_tensor(r, tensor, r->results[k].data, r->results[k].capacity);
+    UIR_TRY(uir_rt_buffer_grow(r, own, domain, span, tensor));
+    uir_rt_place_tensor(r, tensor, uir_rt_in_buffer(own, 0, own->capacity));
     return UIR_STATUS_OK;
 }
 
 static uir_status place_outputs(uir_runtime *r, uint32_t id) {
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
-        if (r->analysis->tensors[r->plan->outputs[k].tensor].epoch == id) UIR_TRY(place_output(r, k));
+        uint32_t tensor = r->plan->outputs[k].tensor, on_device = uir_plan_get_port_tensor(r->plan, true, k);
+        if (r->analysis->tensors[tensor].epoch != id) continue;
+        r->copied_out[k] = false;
+        if (on_device != UIR_PLAN_NONE) UIR_TRY(place_output(r, k, on_device));
+        /* Results that the caller has on the device do not come to the host. */
+        if (on_device == UIR_PLAN_NONE || !r->bound_outputs[k].at.buffer) UIR_TRY(place_output(r, k, tensor));
+    }
+    for (uint32_t i = 0; i < r->plan->inputs_count && r->plan->devices_count; i++) {
+        uint32_t on_device = uir_plan_get_port_tensor(r->plan, false, i);
+        if (on_device != UIR_PLAN_NONE && r->analysis->tensors[on_device].epoch == id)
+            UIR_TRY(uir_rt_device_place_input(r, i, on_device));
     }
     return UIR_STATUS_OK;
 }
 
 /* ---- an epoch ---- */
-static uint32_t largest_tensor(const uir_rt_epoch *epoch) {
+static uint32_t largest_tensor(const uir_rt_epoch *epoch, uint32_t domain) {
     uint32_t tensor = UIR_PLAN_NONE;
     uint64_t size = 0;
     for (uint32_t i = 0; i < epoch->place_count; i++) {
-        if (epoch->places[i].tensor == UIR_PLAN_NONE || epoch->places[i].size < size) continue;
+        if (epoch->places[i].tensor == UIR_PLAN_NONE || epoch->places[i].domain != domain ||
+            epoch->places[i].size < size)
+            continue;
         size = epoch->places[i].size;
         tensor = epoch->places[i].tensor;
     }
@@ -404,11 +509,31 @@ static uir_status try_launch(uir_runtime *r, uint32_t step) {
     return conditional && status != UIR_STATUS_OUT_OF_MEMORY ? UIR_STATUS_OK : status;
 }
 
+static uir_status place_blocks(uir_runtime *r, uir_rt_epoch *epoch) {
+    for (uint32_t i = 0; i < epoch->place_count; i++)
+        if (epoch->places[i].tensor != UIR_PLAN_NONE)
+            uir_rt_place_tensor(r, epoch->places[i].tensor, uir_rt_on_host(NULL, 0));
+    for (uint32_t d = 0; d < UIR_PLAN_DOMAIN_COUNT; d++) {
+        epoch->block_sizes[d] =
+            uir_rt_assign_offsets(epoch->places, epoch->place_count, (uir_plan_domain)d, epoch->order);
+        if (d != UIR_PLAN_ON_HOST && !r->plan->devices_count) continue;
+        UIR_TRY(uir_rt_buffer_grow(r, &epoch->blocks[d], (uir_plan_domain)d, epoch->block_sizes[d],
+                                   largest_tensor(epoch, d)));
+    }
+    for (uint32_t i = 0; i < epoch->place_count; i++) {
+        const uir_rt_place *p = &epoch->places[i];
+        if (p->tensor != UIR_PLAN_NONE)
+            uir_rt_place_tensor(r, p->tensor, uir_rt_in_buffer(&epoch->blocks[p->domain], p->offset, p->size));
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t id) {
     const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
     uir_rt_epoch *epoch = &r->epochs[id];
     if (is_unchanged(r, id)) return place_outputs(r, id);
     epoch->valid = false;
+    UIR_TRY(uir_rt_drain(r));
     UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
     for (uint32_t i = 0; i < info->tensors.count; i++) {
         UIR_TRY(try_tensor(r, info->tensors.data[i]));
@@ -419,15 +544,7 @@ uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t id) {
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
     }
     collect_places(r, id);
-    epoch->block_size = uir_rt_assign_offsets(epoch->places, epoch->place_count, epoch->order);
-    for (uint32_t i = 0; i < epoch->place_count; i++)
-        if (epoch->places[i].tensor != UIR_PLAN_NONE) uir_rt_place_tensor(r, epoch->places[i].tensor, NULL, 0);
-    UIR_TRY(uir_rt_buffer_grow(r, &epoch->block, epoch->block_size, largest_tensor(epoch)));
-    for (uint32_t i = 0; i < epoch->place_count; i++) {
-        const uir_rt_place *p = &epoch->places[i];
-        if (p->tensor != UIR_PLAN_NONE)
-            uir_rt_place_tensor(r, p->tensor, epoch->block.data + p->offset, (size_t)p->size);
-    }
+    UIR_TRY(place_blocks(r, epoch));
     UIR_TRY(place_outputs(r, id));
     UIR_TRY(uir_rt_ensure_scratch(r));
     for (uint32_t i = 0; i < info->symbols.count; i++) epoch->snapshot[i] = r->values[info->symbols.data[i]];
@@ -457,7 +574,8 @@ uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t id) {
 
 void uir_rt_forget_block(uir_runtime *r, uint32_t block) {
     const uir_rt_block_info *info = &r->analysis->blocks[block];
-    for (uint32_t i = 0; i < info->tensors.count; i++) uir_rt_place_tensor(r, info->tensors.data[i], NULL, 0);
+    for (uint32_t i = 0; i < info->tensors.count; i++)
+        uir_rt_place_tensor(r, info->tensors.data[i], uir_rt_on_host(NULL, 0));
     for (uint32_t s = info->first_epoch; s < info->end_epoch; s++) {
         const uir_rt_epoch_info *epoch = &r->analysis->epochs.data[s];
         for (uint32_t i = 0; i < epoch->learned.count; i++) r->bound[epoch->learned.data[i]] = false;

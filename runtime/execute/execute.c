@@ -42,18 +42,26 @@ static uir_status learn_output(uir_runtime *r, uint32_t tensor, const int64_t *s
     return uir_rt_learn_shape(r, tensor, shape);
 }
 
-uir_status uir_rt_give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data) {
+static uir_status give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, uir_region *out_region) {
     uint32_t tensor = output_of(r, step, k);
+    uir_rt_buffer *owned = &r->owned[tensor];
     size_t bytes;
     if (r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) {
         UIR_TRY(uir_rt_check_shape(r, tensor, shape, "a result", NULL));
-        return uir_rt_locate(r, tensor, out_data);
+        return uir_rt_locate(r, tensor, out_region);
     }
     UIR_TRY(size_of_shape(r, step, tensor, shape, &bytes));
-    UIR_TRY(uir_rt_buffer_grow(r, &r->owned[tensor], bytes, tensor));
-    uir_rt_place_tensor(r, tensor, r->owned[tensor].data, r->owned[tensor].capacity);
-    *out_data = r->owned[tensor].data;
+    UIR_TRY(uir_rt_buffer_grow(r, owned, uir_plan_get_domain(r->plan, tensor), bytes, tensor));
+    *out_region = uir_rt_in_buffer(owned, 0, owned->capacity);
+    uir_rt_place_tensor(r, tensor, *out_region);
     return learn_output(r, tensor, shape);
+}
+
+uir_status uir_rt_give_host_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, char **out_data) {
+    uir_region at;
+    UIR_TRY(give_output(r, step, k, shape, &at));
+    *out_data = at.host;
+    return UIR_STATUS_OK;
 }
 
 static uir_status rt_finish_outputs(uir_runtime *r, uint32_t step) {
@@ -71,20 +79,20 @@ static uir_status rt_finish_outputs(uir_runtime *r, uint32_t step) {
 /* ---- simple steps ---- */
 static uir_status run_copy(uir_runtime *r, uint32_t step) {
     uint32_t from = input_of(r, step, 0), to = output_of(r, step, 0);
-    char *source, *target;
+    uir_region source, target;
+    if (uir_plan_is_port_copy(r->plan, &r->plan->steps[step])) return uir_rt_device_copy(r, step);
     UIR_TRY(uir_rt_locate(r, from, &source));
     if (r->plan->tensors[to].storage == UIR_PLAN_STORAGE_OWN) {
-        UIR_TRY(uir_rt_give_output(r, step, 0, uir_rt_shape(r, from), &target));
+        UIR_TRY(give_output(r, step, 0, uir_rt_shape(r, from), &target));
         UIR_TRY(rt_finish_outputs(r, step));
     }
     UIR_TRY(uir_rt_locate(r, to, &target));
     if (r->tensors[from].bytes != r->tensors[to].bytes)
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "it copies %zu bytes to a tensor of %zu",
                                 r->tensors[from].bytes, r->tensors[to].bytes);
-    if (source == target || !r->tensors[to].bytes) return UIR_STATUS_OK;
-    memmove(target, source, r->tensors[to].bytes);
+    if (uir_rt_is_same_place(&source, &target) || !r->tensors[to].bytes) return UIR_STATUS_OK;
     r->statistics.copies++;
-    return UIR_STATUS_OK;
+    return uir_rt_copy(r, step, uir_plan_get_queue(r->plan, step), &target, &source, r->tensors[to].bytes);
 }
 
 static uir_status run_host(uir_runtime *r, uint32_t step) {
@@ -99,7 +107,7 @@ static uir_status run_bind(uir_runtime *r, uint32_t step) {
     uint32_t tensor = input_of(r, step, 0), epoch = r->analysis->steps[step].epoch;
     int64_t elements = uir_rt_rank(r, tensor) ? uir_rt_shape(r, tensor)[0] : 1;
     char *data;
-    UIR_TRY(uir_rt_locate(r, tensor, &data));
+    UIR_TRY(uir_rt_locate_host(r, tensor, &data));
     if (elements != (int64_t)s->symbols.count)
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%lld values are bound to %u dims", (long long)elements,
                                 s->symbols.count);
@@ -116,7 +124,7 @@ static uir_status run_dims(uir_runtime *r, uint32_t step) {
     uint32_t tensor = output_of(r, step, 0);
     int64_t elements = uir_rt_rank(r, tensor) ? uir_rt_shape(r, tensor)[0] : 1, value;
     char *data;
-    UIR_TRY(uir_rt_locate(r, tensor, &data));
+    UIR_TRY(uir_rt_locate_host(r, tensor, &data));
     if (elements != (int64_t)s->values.count)
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "%u dims for %lld elements", s->values.count,
                                 (long long)elements);
@@ -136,7 +144,7 @@ static uir_status run_check(uir_runtime *r, uint32_t step) {
     int64_t values[2 * UIR_PLAN_MAX_RANK];
     char *data, message[512];
     uint64_t at;
-    UIR_TRY(uir_rt_locate(r, tensor, &data));
+    UIR_TRY(uir_rt_locate_host(r, tensor, &data));
     for (uint32_t i = 0; i < s->values.count; i++)
         if (!uir_plan_evaluate(r->plan, uir_plan_get_word(r->plan, s->values, i), r->values, r->bound, &values[i]))
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a dim has no value");
@@ -154,22 +162,31 @@ static uir_status run_check(uir_runtime *r, uint32_t step) {
     return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "%s", message);
 }
 
+/* ---- bodies ---- */
+/* The queue of the copies that a LOOP or IF makes of a tensor. */
+static uir_plan_queue queue_of(const uir_runtime *r, uint32_t tensor) {
+    return uir_plan_get_domain(r->plan, tensor) == UIR_PLAN_ON_DEVICE ? UIR_PLAN_QUEUE_COMPUTE : UIR_PLAN_QUEUE_HOST;
+}
+
 /* ---- branches ---- */
 static uir_status run_if(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
-    char *condition, *from, *to;
-    UIR_TRY(uir_rt_locate(r, input_of(r, step, 0), &condition));
+    uir_region from, to;
+    char *condition;
+    UIR_TRY(uir_rt_locate_host(r, input_of(r, step, 0), &condition));
     uint32_t id = r->tensors[input_of(r, step, 0)].bytes && *condition ? s->target : s->other;
     const uir_plan_block *block = &r->plan->blocks[id];
     uir_rt_forget_block(r, id);
     UIR_TRY(uir_rt_check_block(r, id));
     UIR_TRY(uir_rt_run_block(r, id));
+    UIR_TRY(uir_rt_end_body(r, step, id));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t inner = uir_plan_get_word(r->plan, block->outputs, i);
+        UIR_TRY(give_output(r, step, i, uir_rt_shape(r, inner), &to));
         UIR_TRY(uir_rt_locate(r, inner, &from));
-        UIR_TRY(uir_rt_give_output(r, step, i, uir_rt_shape(r, inner), &to));
-        if (r->tensors[inner].bytes) memcpy(to, from, r->tensors[inner].bytes);
+        UIR_TRY(uir_rt_copy(r, step, queue_of(r, inner), &to, &from, r->tensors[inner].bytes));
     }
+    UIR_TRY(uir_rt_spread(r, step));
     uir_rt_forget_block(r, id);
     return rt_finish_outputs(r, step);
 }
@@ -187,10 +204,12 @@ typedef struct loop_run {
 
 static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t from) {
     uir_rt_buffer *buffer = &l->state->slots[2 * i + slot];
-    char *source;
+    uint64_t bytes = l->r->tensors[from].bytes;
+    uir_region source;
+    UIR_TRY(uir_rt_buffer_grow(l->r, buffer, uir_plan_get_domain(l->r->plan, from), bytes, from));
     UIR_TRY(uir_rt_locate(l->r, from, &source));
-    UIR_TRY(uir_rt_buffer_grow(l->r, buffer, l->r->tensors[from].bytes, from));
-    if (l->r->tensors[from].bytes) memcpy(buffer->data, source, l->r->tensors[from].bytes);
+    const uir_region to = uir_rt_in_buffer(buffer, 0, buffer->capacity);
+    UIR_TRY(uir_rt_copy(l->r, l->step, queue_of(l->r, from), &to, &source, bytes));
     uint32_t rank = uir_rt_rank(l->r, from);
     if (rank) memcpy(actual_shape(l->r, output_of(l->r, l->step, i)), uir_rt_shape(l->r, from), rank * sizeof(int64_t));
     return UIR_STATUS_OK;
@@ -200,13 +219,19 @@ static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t fro
 static uir_status bind_ports(loop_run *l) {
     uir_runtime *r = l->r;
     uint32_t id = l->s->target, epoch = r->analysis->blocks[id].epoch;
+    uint32_t kept = (uint32_t)(l->state->turns++ % RT_TURNS);
     uir_rt_forget_block(r, id);
-    uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0), &l->state->iteration, sizeof(int64_t));
-    uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1), &l->state->condition, 1);
+    if (kept == 0 && uir_rt_is_on_device(r, l->step)) UIR_TRY(uir_rt_drain(r));
+    l->state->iterations[kept] = l->state->iteration;
+    l->state->conditions[kept] = l->state->condition;
+    uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0),
+                        uir_rt_on_host(&l->state->iterations[kept], sizeof(int64_t)));
+    uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1),
+                        uir_rt_on_host(&l->state->conditions[kept], 1));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
         uir_rt_buffer *slot = &l->state->slots[2 * i + l->turn];
-        uir_rt_place_tensor(r, port, slot->data, slot->capacity);
+        uir_rt_place_tensor(r, port, uir_rt_in_buffer(slot, 0, slot->capacity));
         UIR_TRY(uir_rt_learn_shape(r, port, actual_shape(r, output_of(r, l->step, i))));
     }
     if (epoch != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_epoch(r, epoch));
@@ -218,14 +243,20 @@ static uir_status bind_ports(loop_run *l) {
     return UIR_STATUS_OK;
 }
 
-/* Room for `rows` rows of a scanned output, contents kept. */
+/* Room for `needed` bytes of a scanned output, contents kept. */
 static uir_status grow_rows(loop_run *l, uint32_t tensor, uint64_t used, uint64_t needed, uint64_t expected) {
-    uir_rt_buffer *buffer = &l->r->owned[tensor];
-    if (needed <= buffer->capacity && buffer->data) return UIR_STATUS_OK;
+    uir_rt_buffer *buffer = &l->r->owned[tensor], grown = {0};
+    if (needed <= buffer->capacity && (buffer->data || buffer->device)) return UIR_STATUS_OK;
     uint64_t size = expected > needed ? expected : needed * 2;
-    uir_rt_buffer grown = {NULL, 0};
-    UIR_TRY(uir_rt_buffer_grow(l->r, &grown, size, tensor));
-    if (used) memcpy(grown.data, buffer->data, (size_t)used);
+    UIR_TRY(uir_rt_buffer_grow(l->r, &grown, uir_plan_get_domain(l->r->plan, tensor), size, tensor));
+    const uir_region from = uir_rt_in_buffer(buffer, 0, used), to = uir_rt_in_buffer(&grown, 0, size);
+    uir_status status = uir_rt_copy(l->r, l->step, queue_of(l->r, tensor), &to, &from, used);
+    if (status == UIR_STATUS_OK && buffer->device) status = uir_rt_drain(l->r);
+    if (status != UIR_STATUS_OK) {
+        uir_rt_queues_close(l->r);
+        uir_rt_buffer_release(l->r, &grown);
+        return status;
+    }
     uir_rt_buffer_release(l->r, buffer);
     *buffer = grown;
     return UIR_STATUS_OK;
@@ -237,7 +268,7 @@ static uir_status append_row(loop_run *l, uint32_t k, int64_t trips) {
              tensor = output_of(r, l->step, l->carried + k), rank = uir_rt_rank(r, row);
     int64_t *shape = actual_shape(r, tensor);
     uint64_t bytes = r->tensors[row].bytes, used, needed, expected = 0;
-    char *from;
+    uir_region from;
     if (l->state->iteration == 0 && rank) memcpy(shape + 1, uir_rt_shape(r, row), rank * sizeof *shape);
     shape[0] = l->state->iteration + 1;
     if (rank && memcmp(shape + 1, uir_rt_shape(r, row), rank * sizeof *shape))
@@ -247,10 +278,10 @@ static uir_status append_row(loop_run *l, uint32_t k, int64_t trips) {
         __builtin_add_overflow(used, bytes, &needed) || needed > SIZE_MAX / 4)
         return uir_rt_fail_step(r, l->step, UIR_STATUS_LIMIT, "its rows are too large");
     if (trips < INT64_MAX && __builtin_mul_overflow(bytes, (uint64_t)trips, &expected)) expected = 0;
-    UIR_TRY(uir_rt_locate(r, row, &from));
     UIR_TRY(grow_rows(l, tensor, used, needed, expected));
-    if (bytes) memcpy(r->owned[tensor].data + used, from, (size_t)bytes);
-    return UIR_STATUS_OK;
+    UIR_TRY(uir_rt_locate(r, row, &from));
+    const uir_region to = uir_rt_in_buffer(&r->owned[tensor], used, bytes);
+    return uir_rt_copy(r, l->step, queue_of(r, row), &to, &from, bytes);
 }
 
 static uir_status iterate(loop_run *l, int64_t trips) {
@@ -258,10 +289,12 @@ static uir_status iterate(loop_run *l, int64_t trips) {
     char *condition;
     UIR_TRY(bind_ports(l));
     UIR_TRY(uir_rt_run_block(r, l->s->target));
+    UIR_TRY(uir_rt_end_body(r, l->step, l->s->target));
     for (uint32_t i = 0; i < l->scanned; i++) UIR_TRY(append_row(l, i, trips));
     for (uint32_t i = 0; i < l->carried; i++)
         UIR_TRY(fill_slot(l, i, l->turn ^ 1, uir_plan_get_word(r->plan, l->block->outputs, i + 1)));
-    UIR_TRY(uir_rt_locate(r, uir_plan_get_word(r->plan, l->block->outputs, 0), &condition));
+    UIR_TRY(uir_rt_spread(r, l->step));
+    UIR_TRY(uir_rt_locate_host(r, uir_plan_get_word(r->plan, l->block->outputs, 0), &condition));
     l->state->condition = *condition != 0;
     l->state->iteration++;
     l->turn ^= 1;
@@ -287,7 +320,7 @@ static uir_status give_results(loop_run *l) {
         uint32_t tensor = output_of(r, l->step, i);
         uir_rt_buffer *buffer = i < l->carried ? &l->state->slots[2 * i + l->turn] : &r->owned[tensor];
         if (i >= l->carried && l->state->iteration == 0) shape_of_nothing(l, tensor);
-        uir_rt_place_tensor(r, tensor, buffer->data, buffer->capacity);
+        uir_rt_place_tensor(r, tensor, uir_rt_in_buffer(buffer, 0, buffer->capacity));
         UIR_TRY(uir_rt_learn_shape(r, tensor, actual_shape(r, tensor)));
     }
     return rt_finish_outputs(r, l->step);
@@ -320,9 +353,9 @@ static bool gives_nothing(const loop_run *l) {
 static uir_status give_nothing(loop_run *l) {
     for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
         int64_t shape[UIR_PLAN_MAX_RANK];
-        char *data;
+        uir_region at;
         (void)find_shape(l->r, output_of(l->r, l->step, i), shape);
-        UIR_TRY(uir_rt_give_output(l->r, l->step, i, shape, &data));
+        UIR_TRY(give_output(l->r, l->step, i, shape, &at));
     }
     return rt_finish_outputs(l->r, l->step);
 }
@@ -344,7 +377,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t tensor = input_of(r, step, i);
         if (tensor == UIR_PLAN_NONE) continue;
-        UIR_TRY(uir_rt_locate(r, tensor, &data));
+        UIR_TRY(uir_rt_locate_host(r, tensor, &data));
         if (r->tensors[tensor].bytes == 0)
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "a bound has no value");
         if (i == 0)
@@ -353,6 +386,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
             l.state->condition = *data != 0;
     }
     for (uint32_t i = 0; i < l.carried; i++) UIR_TRY(fill_slot(&l, i, 0, input_of(r, step, i + 2)));
+    UIR_TRY(uir_rt_spread(r, step));
     if (trips > 0 && l.state->condition) UIR_TRY(uir_rt_check_block(r, s->target));
     while (l.state->iteration < trips && l.state->condition) {
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
@@ -374,12 +408,15 @@ uir_status uir_rt_run_block(uir_runtime *r, uint32_t block) {
         [UIR_PLAN_STEP_IF] = run_if,
     };
     const uir_plan_block *b = &r->plan->blocks[block];
+    bool has_device = r->plan->devices_count != 0;
     for (uint32_t i = 0; i < b->step_count; i++) {
         uint32_t step = b->first_step + i;
         bool whole = r->options.trace && r->plan->steps[step].kind != UIR_PLAN_STEP_LAUNCH; /* those by thread */
         uint64_t start = r->options.measure || whole ? uir_rt_now() : 0;
         if (uir_rt_cancelled(r)) return UIR_STATUS_CANCELLED;
+        if (has_device) UIR_TRY(uir_rt_begin_step(r, step));
         UIR_TRY(runners[r->plan->steps[step].kind](r, step));
+        if (has_device) UIR_TRY(uir_rt_end_step(r, step));
         r->steps[step].calls++;
         uint64_t end = r->options.measure || whole ? uir_rt_now() : 0;
         if (r->options.measure) r->steps[step].nanoseconds += end - start;

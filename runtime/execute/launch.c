@@ -33,7 +33,7 @@ uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step) {
                                   .indices = l->indices,
                                   .begins = l->begins,
                                   .cancel = &r->cancel};
-    return UIR_STATUS_OK;
+    return uir_rt_is_on_device(r, step) ? uir_rt_device_launch_create(r, l, most) : UIR_STATUS_OK;
 }
 
 /* ---- choosing ---- */
@@ -150,6 +150,7 @@ static uir_status bind_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l)
             return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE,
                                     "pointer %u of the step's kernel requires %zu bytes, but has %zu", i, bytes, given);
         l->sizes[i] = given;
+        if (l->on_device) l->on_device->needed[i] = bytes;
         l->bytes += p->role == UIR_PLAN_WORK ? 2 * (uint64_t)bytes : moved;
     }
     return UIR_STATUS_OK;
@@ -274,20 +275,21 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     l->variant = chosen;
     UIR_TRY(bind_pointers(r, step, l));
     UIR_TRY(bind_phases(r, step, l));
+    uint32_t tiles = 0;
+    for (uint32_t i = 0; i < chosen->symbol_count; i++)
+        tiles += r->plan->kernel_symbols[chosen->first_symbol + i].kind == UIR_PLAN_TILE;
+    l->base.dim_count = k->dim_count;
+    l->base.tile_count = tiles;
+    l->base.pointer_count = chosen->pointer_count;
+    l->base.phase_count = chosen->phase_count;
+    if (l->on_device) return uir_rt_device_prepare(r, step, l);
     const uir_kernel_format *format = NULL;
     const uir_loaded_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &format);
     if (!kernel)
         return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no kernel format can run the step's kernel");
     UIR_TRY(ensure_state(r, l, format, kernel));
-    uint32_t tiles = 0;
-    for (uint32_t i = 0; i < chosen->symbol_count; i++)
-        tiles += r->plan->kernel_symbols[chosen->first_symbol + i].kind == UIR_PLAN_TILE;
     l->format = format;
     l->base.kernel = kernel;
-    l->base.dim_count = k->dim_count;
-    l->base.tile_count = tiles;
-    l->base.pointer_count = chosen->pointer_count;
-    l->base.phase_count = chosen->phase_count;
     int64_t scratch = 0;
     if (format->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
         return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "the scratch of the step's kernel has no size");
@@ -307,8 +309,8 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
     for (uint32_t t = 0; t < r->threads; t++) {
         uir_kernel_scratch *s = &r->scratch[t];
         if (s->size >= r->scratch_needed) continue;
-        uir_rt_buffer buffer = {s->data, s->size};
-        uir_status status = uir_rt_buffer_grow(r, &buffer, r->scratch_needed, UIR_PLAN_NONE);
+        uir_rt_buffer buffer = {s->data, s->size, NULL};
+        uir_status status = uir_rt_buffer_grow(r, &buffer, UIR_PLAN_ON_HOST, r->scratch_needed, UIR_PLAN_NONE);
         s->data = buffer.data;
         s->size = buffer.capacity;
         UIR_TRY(status);
@@ -398,42 +400,63 @@ static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *
     return uir_rt_fail_step(r, step, status, "the step's kernel failed");
 }
 
-/* With what the launch was prepared for behind it. */
-static uir_status locate_argument(uir_runtime *r, uint32_t step, uint32_t tensor, size_t size, char **out_address) {
-    UIR_TRY(uir_rt_locate(r, tensor, out_address));
+/* Where a tensor is, with what the launch was prepared for behind it; NULL: nowhere, or it is empty. */
+static inline const uir_region *find_argument(const uir_runtime *r, uint32_t tensor, size_t size) {
+    const uir_region *at = &r->tensors[r->analysis->tensors[tensor].root].at;
+    size_t span = r->tensors[tensor].span;
+    return span && size <= span && span <= at->size && uir_rt_is_placed(at) ? at : NULL;
+}
+
+/* The same for a tensor that find_argument does not find. */
+static uir_status locate_argument(uir_runtime *r, uint32_t step, uint32_t tensor, size_t size, uir_region *out_region) {
+    UIR_TRY(uir_rt_locate(r, tensor, out_region));
     if (size <= r->tensors[tensor].span) return UIR_STATUS_OK;
     return uir_rt_fail_step(r, step, UIR_STATUS_BAD_FILE, "it was prepared for %zu bytes of a tensor of %zu", size,
                             r->tensors[tensor].span);
+}
+
+/* A result that goes on from what an input holds. */
+static uir_status continue_input(uir_runtime *r, uint32_t step, uint32_t input, size_t size, const uir_region *to) {
+    uir_region from;
+    UIR_TRY(uir_rt_locate(r, input, &from));
+    if (size > r->tensors[input].bytes) size = r->tensors[input].bytes;
+    return uir_rt_is_same_place(&from, to) ? UIR_STATUS_OK
+                                           : uir_rt_copy(r, step, uir_plan_get_queue(r->plan, step), to, &from, size);
 }
 
 static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     const uir_plan_step *s = &r->plan->steps[step];
     const uir_rt_epoch *epoch = &r->epochs[r->analysis->steps[step].launch_epoch];
     uint32_t constant = l->first_constant, work = l->first_work;
+    uir_plan_domain domain = l->on_device ? UIR_PLAN_ON_DEVICE : UIR_PLAN_ON_HOST;
     for (uint32_t i = 0; i < l->variant->pointer_count; i++) {
         const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + i];
-        char *address = NULL, *from = NULL;
-        if (p->role == UIR_PLAN_IN) {
-            uint32_t input = uir_plan_get_word(r->plan, s->inputs, p->index);
-            UIR_TRY(locate_argument(r, step, input, l->sizes[i], &address));
-        } else if (p->role == UIR_PLAN_OUT) {
-            uint32_t output = uir_plan_get_word(r->plan, s->outputs, p->index);
-            UIR_TRY(locate_argument(r, step, output, l->sizes[i], &address));
-            if (p->tied != UIR_PLAN_NONE) { /* goes on from what the input holds */
-                uint32_t input = uir_plan_get_word(r->plan, s->inputs, p->tied);
-                UIR_TRY(uir_rt_locate(r, input, &from));
-                size_t size = r->tensors[input].bytes < l->sizes[i] ? r->tensors[input].bytes : l->sizes[i];
-                if (from != address && size) memmove(address, from, size);
-            }
+        const uir_region *at;
+        uir_region made;
+        if (p->role == UIR_PLAN_IN || p->role == UIR_PLAN_OUT) {
+            uint32_t t = uir_plan_get_word(r->plan, p->role == UIR_PLAN_IN ? s->inputs : s->outputs, p->index);
+            at = find_argument(r, t, l->sizes[i]);
+            if (!at) UIR_TRY(locate_argument(r, step, t, l->sizes[i], &made));
+            if (!at) at = &made;
+            if (p->tied != UIR_PLAN_NONE)
+                UIR_TRY(continue_input(r, step, uir_plan_get_word(r->plan, s->inputs, p->tied), l->sizes[i], at));
         } else if (p->role == UIR_PLAN_CONST) {
-            uint32_t c = uir_plan_get_word(r->plan, s->constants, constant++);
-            address = (char *)(uintptr_t)(r->package->weights + r->plan->constants[c].offset);
+            made = uir_rt_constant_region(r->package, uir_plan_get_word(r->plan, s->constants, constant++), domain);
+            at = &made;
         } else {
-            address = epoch->block.data + epoch->places[work++].offset;
+            const uir_rt_place *place = &epoch->places[work++];
+            made = uir_rt_in_buffer(&epoch->blocks[domain], place->offset, place->size);
+            at = &made;
         }
-        l->pointers[i] = address;
+        l->pointers[i] = at->host;
+        if (l->on_device) l->on_device->pointers[i] = *at;
     }
     return UIR_STATUS_OK;
+}
+
+static bool is_same_pointer(const uir_rt_launch *l, uint32_t a, uint32_t b) {
+    return l->on_device ? uir_rt_is_same_place(&l->on_device->pointers[a], &l->on_device->pointers[b])
+                        : l->pointers[a] == l->pointers[b];
 }
 
 /* Copies onto themselves are left out. Returns the bytes that are not moved. */
@@ -447,7 +470,7 @@ static uint64_t skip_copies(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
         for (uint32_t c = 0; c < copies.count && skip; c += 2) {
             uint32_t from = uir_plan_get_word(r->plan, copies, c), to = uir_plan_get_word(r->plan, copies, c + 1);
             const uir_plan_pointer *p = &r->plan->pointers[l->variant->first_pointer + from];
-            skip = l->pointers[from] == l->pointers[to];
+            skip = is_same_pointer(l, from, to);
             bytes += 2 * (uint64_t)r->tensors[uir_plan_get_word(r->plan, s->inputs, p->index)].bytes;
         }
         l->begins[i] = skip ? l->halves[i] : 0;
@@ -465,8 +488,11 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     if (l->idle) return UIR_STATUS_OK;
     UIR_TRY(set_pointers(r, step, l));
     uint64_t bytes = l->bytes - skip_copies(r, step, l);
-    for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
-    if (l->format->native)
+    if (l->on_device) UIR_TRY(uir_rt_device_launch_run(r, step, l));
+    for (uint32_t i = 0; i < l->variant->phase_count && !l->on_device; i++) UIR_TRY(run_phase(r, step, l, i));
+    if (l->on_device)
+        r->statistics.device_calls++;
+    else if (l->format->native)
         r->statistics.native_calls++;
     else
         r->statistics.vm_calls++;

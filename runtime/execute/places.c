@@ -13,11 +13,17 @@ typedef bool is_after(const uir_rt_place *a, const uir_rt_place *b);
 static bool is_smaller(const uir_rt_place *a, const uir_rt_place *b) {
     return a->size != b->size ? a->size < b->size : a->first != b->first ? a->first > b->first : a > b;
 }
-static bool is_later(const uir_rt_place *a, const uir_rt_place *b) {
-    return a->first != b->first ? a->first > b->first : a > b;
-}
 static bool ends_earlier(const uir_rt_place *a, const uir_rt_place *b) {
-    return a->last != b->last ? a->last < b->last : a < b;
+    return a->end != b->end ? a->end < b->end : a < b;
+}
+static bool begins_later(const uir_rt_place *a, const uir_rt_place *b) {
+    return a->begin != b->begin ? a->begin > b->begin : a > b;
+}
+
+/* Whether two places may not share bytes. What one queue alone accesses is accessed in the order of the plan. */
+static bool live_together(const uir_rt_place *a, const uir_rt_place *b) {
+    if (a->queues == b->queues && (a->queues & (a->queues - 1)) == 0) return a->first <= b->last && b->first <= a->last;
+    return a->begin <= b->end && b->begin <= a->end;
 }
 
 /* A heap whose root comes after all others. */
@@ -53,7 +59,7 @@ static uint64_t fit(uir_rt_place *places, const uint32_t *order, uint32_t count,
         uint64_t offset = 0;
         for (uint32_t k = 0; k < i; k++) {
             const uir_rt_place *other = &places[placed[k]];
-            if (other->last < p->first || p->last < other->first) continue;
+            if (!live_together(other, p)) continue;
             if (other->offset >= offset + p->size) continue; /* fits before it, as far as this one goes */
             if (other->offset + other->size > offset) offset = other->offset + other->size;
         }
@@ -83,7 +89,7 @@ static uint64_t pack(uir_rt_place *places, const uint32_t *order, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         uir_rt_place *p = &places[order[i]];
         uint32_t class = class_of(p->size);
-        while (living && places[alive[0]].last < p->first) {
+        while (living && places[alive[0]].end < p->begin) {
             uint32_t done = alive[0], its = class_of(places[done].size);
             next[done] = free_slots[its];
             free_slots[its] = done + 1;
@@ -109,11 +115,13 @@ static uint64_t pack(uir_rt_place *places, const uint32_t *order, uint32_t count
     return total;
 }
 
-uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t count, uint32_t *work) {
-    uint32_t fitted = count < FITTED ? count : FITTED, *order = work, *placed = work + count;
-    for (uint32_t i = 0; i < count; i++) order[i] = i;
+uint64_t uir_rt_assign_offsets(uir_rt_place *places, uint32_t all, uir_plan_domain domain, uint32_t *work) {
+    uint32_t *order = work, *placed = work + all, count = 0;
+    for (uint32_t i = 0; i < all; i++)
+        if (places[i].domain == (uint32_t)domain) order[count++] = i;
+    uint32_t fitted = count < FITTED ? count : FITTED;
     sort(places, order, count, is_smaller);
     uint64_t total = fit(places, order, fitted, placed);
-    sort(places, order + fitted, count - fitted, is_later);
-    return pack(places, order + fitted, count - fitted, placed, work + 2 * (size_t)count, total);
+    sort(places, order + fitted, count - fitted, begins_later);
+    return pack(places, order + fitted, count - fitted, placed, work + 2 * (size_t)all, total);
 }

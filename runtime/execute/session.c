@@ -48,12 +48,15 @@ static uir_status make_parts(uir_runtime *r) {
     MAKE(inputs, p->inputs_count);
     MAKE(bound_inputs, p->inputs_count);
     MAKE(staged, p->inputs_count);
+    MAKE(device_inputs, p->inputs_count);
+    MAKE(device_results, p->outputs_count);
     MAKE(input_sizes, p->inputs_count);
     MAKE(input_shapes, (size_t)p->inputs_count * UIR_PLAN_MAX_RANK);
     MAKE(input_set, p->inputs_count);
     MAKE(steps, p->steps_count);
 #undef MAKE
     for (uint32_t t = 0; t < r->threads; t++) r->scratch[t].allocator = &r->allocator;
+    UIR_TRY(uir_rt_queues_create(r));
     for (uint32_t i = 0; i < r->analysis->epochs.count; i++) UIR_TRY(make_epoch(r, i));
     for (uint32_t i = 0; i < p->steps_count; i++) {
         if (p->steps[i].kind == UIR_PLAN_STEP_LAUNCH) UIR_TRY(uir_rt_launch_create(r, i));
@@ -93,6 +96,7 @@ void uir_runtime_destroy(uir_runtime *r) {
     if (!r) return;
     const uir_plan *p = r->plan;
     uir_rt_pool_destroy(r->pool);
+    if (p->devices_count) uir_rt_queues_destroy(r);
     for (uint32_t t = 0; r->scratch && t < r->threads; t++) {
         if (r->scratch[t].data) uir_release(&r->allocator, r->scratch[t].data, r->scratch[t].size);
     }
@@ -100,10 +104,12 @@ void uir_runtime_destroy(uir_runtime *r) {
         uir_rt_track *track = &r->tracks[t];
         if (track->slices) uir_release(&r->allocator, track->slices, track->capacity * sizeof *track->slices);
     }
-    for (uint32_t i = 0; r->epochs && i < r->analysis->epochs.count; i++) uir_rt_buffer_release(r, &r->epochs[i].block);
+    for (uint32_t i = 0; r->epochs && i < r->analysis->epochs.count; i++)
+        for (uint32_t d = 0; d < UIR_PLAN_DOMAIN_COUNT; d++) uir_rt_buffer_release(r, &r->epochs[i].blocks[d]);
     for (uint32_t i = 0; r->launches && i < r->analysis->launch_count; i++) {
         uir_rt_launch *l = &r->launches[i];
         if (l->base.state) uir_release(&r->allocator, l->base.state, l->state_capacity);
+        if (l->on_device) uir_rt_device_launch_destroy(r, l);
     }
     for (uint32_t i = 0; r->loops && i < p->steps_count; i++) {
         if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
@@ -115,6 +121,9 @@ void uir_runtime_destroy(uir_runtime *r) {
     for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) uir_rt_buffer_release(r, &r->owned[i]);
     for (uint32_t i = 0; r->results && i < p->outputs_count; i++) uir_rt_buffer_release(r, &r->results[i]);
     for (uint32_t i = 0; r->staged && i < p->inputs_count; i++) uir_rt_buffer_release(r, &r->staged[i]);
+    for (uint32_t i = 0; r->device_inputs && i < p->inputs_count; i++) uir_rt_buffer_release(r, &r->device_inputs[i]);
+    for (uint32_t i = 0; r->device_results && i < p->outputs_count; i++)
+        uir_rt_buffer_release(r, &r->device_results[i]);
     uir_allocator allocator = r->allocator;
     uir_arena_deinit(&r->arena);
     uir_release(&allocator, r, sizeof *r);
@@ -123,9 +132,10 @@ void uir_runtime_destroy(uir_runtime *r) {
 /* ---- what is bound ---- */
 /* Strides are positive multiples of whole bytes; NULL: packed. */
 static uir_status bind(uir_runtime *r, const uir_package_port *port, const char *what, const int64_t *strides,
-                       const void *data, size_t capacity, uir_rt_binding *out) {
-    *out = (uir_rt_binding){.data = (char *)(uintptr_t)data, .capacity = data ? capacity : 0};
-    if (!strides || !data) return UIR_STATUS_OK;
+                       const uir_region *at, uir_rt_binding *out) {
+    *out = (uir_rt_binding){.at = *at};
+    if (!uir_rt_is_placed(at)) out->at.size = 0;
+    if (!strides || !uir_rt_is_placed(at)) return UIR_STATUS_OK;
     if (uir_dtype_bits(port->dtype) < 8)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "%s '%s': elements of less than a byte have no strides", what, port->name);
@@ -147,6 +157,26 @@ uir_status uir_runtime_set_input(uir_runtime *r, uint32_t index, uir_dtype dtype
 uir_status uir_runtime_set_input_strided(uir_runtime *r, uint32_t index, uir_dtype dtype, uint32_t rank,
                                          const int64_t *shape, const int64_t *strides, const void *data,
                                          size_t capacity) {
+    const uir_region at = uir_rt_on_host(data, capacity);
+    return uir_runtime_set_input_region(r, index, dtype, rank, shape, strides, &at);
+}
+
+/* Device memory is the runtime's own device's. */
+static uir_status check_device(uir_runtime *r, const char *what, const char *name, const uir_region *at) {
+    const uir_rt_device *d = &r->package->device;
+    if (!at->buffer) return UIR_STATUS_OK;
+    if (!r->plan->devices_count || at->buffer->device != d->device)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "%s '%s': the buffer is of another device than the model's", what, name);
+    if (at->offset % d->facts->alignment)
+        return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "%s '%s': byte %llu of the buffer is not a multiple of %u", what, name,
+                         (unsigned long long)at->offset, d->facts->alignment);
+    return uir_driver_check_region(d->device, at, "the buffer", r->diagnostics);
+}
+
+uir_status uir_runtime_set_input_region(uir_runtime *r, uint32_t index, uir_dtype dtype, uint32_t rank,
+                                        const int64_t *shape, const int64_t *strides, const uir_region *at) {
     uir_rt_binding binding;
     size_t needed;
     uint64_t count;
@@ -167,17 +197,18 @@ uir_status uir_runtime_set_input_strided(uir_runtime *r, uint32_t index, uir_dty
     }
     if (!uir_shape_element_count(shape, rank, &count) || !uir_dtype_storage_size(dtype, count, &bytes))
         return uir_error(r->diagnostics, UIR_STATUS_BAD_DATA, NULL, "input '%s' is too large", port.name);
-    UIR_TRY(bind(r, &port, "input", strides, data, capacity, &binding));
+    UIR_TRY(check_device(r, "input", port.name, at));
+    UIR_TRY(bind(r, &port, "input", strides, at, &binding));
     needed = bytes;
     if (binding.strided && !uir_rt_footprint(&binding, dtype, rank, shape, &needed))
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s': its strides are too large",
                          port.name);
-    if (data && needed > capacity)
+    if (uir_rt_is_placed(at) && needed > at->size)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "input '%s': the buffer holds %zu bytes, %zu are needed", port.name, capacity, needed);
+                         "input '%s': the buffer holds %zu bytes, %zu are needed", port.name, (size_t)at->size, needed);
     if (rank) memcpy(r->input_shapes + (size_t)index * UIR_PLAN_MAX_RANK, shape, rank * sizeof *shape);
     r->bound_inputs[index] = binding;
-    r->inputs[index] = data;
+    r->inputs[index] = *at;
     r->input_sizes[index] = bytes;
     r->input_set[index] = true;
     return UIR_STATUS_OK;
@@ -189,11 +220,18 @@ uir_status uir_runtime_bind_output(uir_runtime *r, uint32_t index, void *data, s
 
 uir_status uir_runtime_bind_output_strided(uir_runtime *r, uint32_t index, const int64_t *strides, void *data,
                                            size_t capacity) {
+    const uir_region at = uir_rt_on_host(data, capacity);
+    return uir_runtime_bind_output_region(r, index, strides, &at);
+}
+
+uir_status uir_runtime_bind_output_region(uir_runtime *r, uint32_t index, const int64_t *strides,
+                                          const uir_region *at) {
     if (index >= r->plan->outputs_count)
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no output %u; it has %u",
                          index, r->plan->outputs_count);
     uir_package_port port = uir_package_get_output(r->package, index);
-    return bind(r, &port, "output", strides, data, capacity, &r->bound_outputs[index]);
+    UIR_TRY(check_device(r, "output", port.name, at));
+    return bind(r, &port, "output", strides, at, &r->bound_outputs[index]);
 }
 
 /* ---- a run ---- */
@@ -205,7 +243,7 @@ static uir_status epoch_input(uir_runtime *r, uint32_t i) {
     uint32_t rank = uir_rt_rank(r, port->tensor);
     size_t available = r->input_sizes[i];
     UIR_TRY(uir_rt_bind_slack(r, port, shape, binding));
-    r->inputs[i] = binding->data;
+    r->inputs[i] = binding->at;
     if (binding->strided && binding->in_place) { /* the last stretch's slack as well, or none */
         size_t stretch = uir_dtype_bits((uir_dtype)r->plan->tensors[port->tensor].dtype) / 8, span = 0;
         int64_t slack = port->slack == UIR_PLAN_NONE ? 0 : r->values[port->slack];
@@ -214,18 +252,29 @@ static uir_status epoch_input(uir_runtime *r, uint32_t i) {
             fits &= !__builtin_mul_overflow(stretch, (size_t)(shape[d] + (slack && d == port->slack_axis ? slack : 0)),
                                             &stretch);
         span = stretch;
-        if (fits && span <= binding->capacity)
+        if (fits && span <= binding->at.size)
             available = span;
         else
             binding->in_place = false;
         if (!binding->in_place && port->slack != UIR_PLAN_NONE) r->values[port->slack] = 0;
     }
-    if (binding->strided && !binding->in_place && binding->data) {
-        UIR_TRY(uir_rt_buffer_grow(r, &r->staged[i], r->input_sizes[i], port->tensor));
+    if (binding->strided && !binding->in_place && binding->at.buffer)
+        return uir_error_hint(r->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                              "copy it to packed memory of the device first",
+                              "input '%s': no kernel reads a buffer of the device with these strides",
+                              uir_plan_get_text(r->plan, port->name));
+    if (binding->strided && !binding->in_place && binding->at.host) {
+        UIR_TRY(uir_rt_buffer_grow(r, &r->staged[i], UIR_PLAN_ON_HOST, r->input_sizes[i], port->tensor));
         uir_rt_gather(binding, (uir_dtype)r->plan->tensors[port->tensor].dtype, rank, shape, r->staged[i].data);
-        r->inputs[i] = r->staged[i].data;
+        r->inputs[i].host = r->staged[i].data;
     }
-    uir_rt_place_tensor(r, port->tensor, (void *)(uintptr_t)r->inputs[i], available);
+    r->inputs[i].size = available;
+    if (r->inputs[i].buffer && r->analysis->is_host_input[i]) {
+        UIR_TRY(uir_rt_buffer_grow(r, &r->staged[i], UIR_PLAN_ON_HOST, available, port->tensor));
+        uir_rt_place_tensor(r, port->tensor, uir_rt_on_host(r->staged[i].data, available));
+        return UIR_STATUS_OK;
+    }
+    uir_rt_place_tensor(r, port->tensor, r->inputs[i].buffer ? uir_rt_on_host(NULL, 0) : r->inputs[i]);
     return UIR_STATUS_OK;
 }
 
@@ -254,10 +303,11 @@ static uir_status bind_inputs(uir_runtime *r, bool with_data) {
     const uir_plan *p = r->plan;
     memset(r->bound, 0, p->symbols_count * sizeof *r->bound);
     for (uint32_t b = 0; b < p->blocks_count; b++) uir_rt_forget_block(r, b);
-    for (uint32_t i = 0; i < p->outputs_count; i++) uir_rt_place_tensor(r, p->outputs[i].tensor, NULL, 0);
+    for (uint32_t i = 0; i < p->outputs_count; i++)
+        uir_rt_place_tensor(r, p->outputs[i].tensor, uir_rt_on_host(NULL, 0));
     for (uint32_t i = 0; i < p->inputs_count; i++) {
         const char *name = uir_plan_get_text(p, p->inputs[i].name);
-        if (!r->input_set[i] || (with_data && !r->bound_inputs[i].data && r->input_sizes[i]))
+        if (!r->input_set[i] || (with_data && !uir_rt_is_placed(&r->bound_inputs[i].at) && r->input_sizes[i]))
             return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is not set", name);
         UIR_TRY(epoch_input(r, i));
         uir_status status = uir_rt_learn_shape(r, p->inputs[i].tensor, r->input_shapes + (size_t)i * UIR_PLAN_MAX_RANK);
@@ -316,32 +366,49 @@ static uir_status verify_constants(uir_runtime *r) {
     return UIR_STATUS_OK;
 }
 
-static uir_status run_all(uir_runtime *r) {
-    UIR_TRY(verify_constants(r));
-    UIR_TRY(uir_rt_ensure_scratch(r)); /* what the last run wanted */
-    UIR_TRY(bind_inputs(r, true));
-    UIR_TRY(uir_rt_enter_epoch(r, 0));
-    UIR_TRY(check_inputs(r));
-    UIR_TRY(uir_rt_run_block(r, 0));
+/* Results that the plan wrote elsewhere, to the caller's buffers. */
+static uir_status copy_outputs(uir_runtime *r) {
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
         uint32_t tensor = r->plan->outputs[k].tensor;
         const uir_rt_binding *given = &r->bound_outputs[k];
         const uir_rt_tensor_info *info = &r->analysis->tensors[tensor];
-        if (!r->copied_out[k] || !r->tensors[tensor].bytes) continue;
+        if (!r->copied_out[k] || !r->tensors[tensor].bytes || given->at.buffer) continue;
         if (given->strided)
             uir_rt_scatter(given, (uir_dtype)r->plan->tensors[tensor].dtype, uir_rt_rank(r, tensor),
                            uir_rt_shape(r, tensor), info->slack_axis,
-                           info->slack == UIR_PLAN_NONE ? 0 : r->values[info->slack], r->tensors[tensor].address);
+                           info->slack == UIR_PLAN_NONE ? 0 : r->values[info->slack], r->tensors[tensor].at.host);
         else
-            memmove(given->data, r->tensors[tensor].address, r->tensors[tensor].bytes);
+            memmove(given->at.host, r->tensors[tensor].at.host, r->tensors[tensor].bytes);
     }
     return UIR_STATUS_OK;
 }
 
+static uir_status run_steps(uir_runtime *r) {
+    UIR_TRY(uir_rt_enter_epoch(r, 0));
+    UIR_TRY(check_inputs(r));
+    return uir_rt_run_block(r, 0);
+}
+
+static uir_status run_all(uir_runtime *r) {
+    UIR_TRY(verify_constants(r));
+    UIR_TRY(uir_rt_ensure_scratch(r)); /* what the last run wanted */
+    UIR_TRY(bind_inputs(r, true));
+    if (!r->plan->devices_count) {
+        UIR_TRY(run_steps(r));
+    } else {
+        UIR_TRY(uir_rt_queues_begin(r));
+        UIR_TRY(uir_rt_queues_end(r, run_steps(r)));
+    }
+    return copy_outputs(r);
+}
+
 static void sum_memory(uir_runtime *r) {
     r->statistics.threads = r->threads;
-    for (uint32_t i = 0; i < r->analysis->epochs.count; i++) r->statistics.arena_bytes += r->epochs[i].block.capacity;
-    for (uint32_t i = 0; i < r->plan->tensors_count; i++) r->statistics.arena_bytes += r->owned[i].capacity;
+    for (uint32_t i = 0; i < r->analysis->epochs.count; i++)
+        r->statistics.arena_bytes += r->epochs[i].blocks[UIR_PLAN_ON_HOST].capacity;
+    for (uint32_t i = 0; i < r->plan->tensors_count; i++)
+        if (!r->owned[i].device) r->statistics.arena_bytes += r->owned[i].capacity;
+    if (r->plan->devices_count) r->statistics.device_bytes = uir_rt_device_sum(r);
     for (uint32_t t = 0; t < r->threads; t++) r->statistics.scratch_bytes += r->scratch[t].size;
     r->statistics.scratch_bytes += r->host.capacity;
 }
@@ -385,12 +452,13 @@ uir_status uir_runtime_get_output(const uir_runtime *r, uint32_t index, uir_runt
         return uir_error(r->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          r->ran ? "no such output" : "outputs exist only after a successful run");
     uint32_t tensor = r->plan->outputs[index].tensor;
-    *out_output = (uir_runtime_output){(uir_dtype)r->plan->tensors[tensor].dtype,
-                                       uir_rt_rank(r, tensor),
-                                       uir_rt_shape(r, tensor),
-                                       r->copied_out[index] ? r->bound_outputs[index].data : uir_rt_address(r, tensor),
-                                       r->tensors[tensor].bytes,
-                                       r->bound_outputs[index].strided ? r->bound_outputs[index].strides : NULL};
+    *out_output =
+        (uir_runtime_output){(uir_dtype)r->plan->tensors[tensor].dtype,
+                             uir_rt_rank(r, tensor),
+                             uir_rt_shape(r, tensor),
+                             r->copied_out[index] ? r->bound_outputs[index].at.host : uir_rt_address(r, tensor),
+                             r->tensors[tensor].bytes,
+                             r->bound_outputs[index].strided ? r->bound_outputs[index].strides : NULL};
     return UIR_STATUS_OK;
 }
 
@@ -406,7 +474,7 @@ uir_status uir_runtime_plan(uir_runtime *r, uint64_t *out_bytes) {
     uir_status status = plan_all(r);
     if (status == UIR_STATUS_CANCELLED && __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED))
         return uir_error(r->diagnostics, status, NULL, "planning the run was cancelled");
-    *out_bytes = r->epochs[0].block_size;
+    *out_bytes = r->epochs[0].block_sizes[UIR_PLAN_ON_HOST];
     return status;
 }
 
@@ -574,8 +642,8 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
     if (s->kind == UIR_PLAN_STEP_LAUNCH) {
         const uir_rt_launch *l = &r->launches[r->analysis->steps[index].index];
         out->kernel = uir_plan_get_text(r->plan, r->plan->kernels[s->target].name);
-        if (l->format) {
-            out->by = l->format->name;
+        if (l->format || l->on_device) {
+            out->by = l->on_device ? r->package->device.driver->name : l->format->name;
             out->variant = l->variant_index;
             out->phases = l->variant ? l->variant->phase_count : 0;
             out->tensor_bytes = l->bytes * out->calls;

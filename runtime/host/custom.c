@@ -11,7 +11,7 @@ static uir_status fill_inputs(uir_runtime *r, uint32_t step, uir_arena *scratch,
         uint32_t tensor = uir_plan_get_word(r->plan, s->inputs, i);
         char *data;
         if (tensor == UIR_PLAN_NONE) continue;
-        UIR_TRY(uir_rt_locate(r, tensor, &data));
+        UIR_TRY(uir_rt_locate_host(r, tensor, &data));
         inputs[i] = (uir_custom_tensor){(uir_dtype)r->plan->tensors[tensor].dtype, uir_rt_rank(r, tensor),
                                         uir_rt_shape(r, tensor), data};
     }
@@ -59,7 +59,7 @@ uir_status uir_rt_run_custom(uir_runtime *r, uint32_t step) {
 uir_status uir_custom_call_give(const uir_custom_call *call, uint32_t output, const int64_t *shape, void **out_data) {
     char *data = NULL;
     if (output >= call->output_count) return UIR_STATUS_INVALID_ARGUMENT;
-    UIR_TRY(uir_rt_give_output(call->runtime, call->step, output, shape, &data));
+    UIR_TRY(uir_rt_give_host_output(call->runtime, call->step, output, shape, &data));
     *out_data = data;
     return UIR_STATUS_OK;
 }

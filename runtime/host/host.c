@@ -23,7 +23,7 @@ int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *na
 
 uir_status uir_rt_host_operand(uir_runtime *r, uint32_t step, uint32_t k, uint32_t *out_tensor, char **out_data) {
     *out_tensor = uir_plan_get_word(r->plan, r->plan->steps[step].inputs, k);
-    return uir_rt_locate(r, *out_tensor, out_data);
+    return uir_rt_locate_host(r, *out_tensor, out_data);
 }
 
 /* ---- non_zero ---- */
@@ -52,7 +52,7 @@ static uir_status non_zero(uir_runtime *r, uint32_t step) {
         found += is_set(dtype, data, i);
     }
     int64_t result_shape[2] = {rows, found};
-    UIR_TRY(uir_rt_give_output(r, step, 0, result_shape, &result));
+    UIR_TRY(uir_rt_give_host_output(r, step, 0, result_shape, &result));
     int64_t *out = (int64_t *)(void *)result, n = 0;
     for (uint64_t i = 0; i < count && n < found; i++) {
         if (is_cancelled(r, i)) return UIR_STATUS_CANCELLED;
@@ -224,8 +224,8 @@ static uir_status top_k(uir_runtime *r, uint32_t step) {
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "top_k: k is %lld, axis %lld has %lld elements",
                                 (long long)k, (long long)axis, (long long)n);
     shape[axis] = k;
-    UIR_TRY(uir_rt_give_output(r, step, 0, shape, &values));
-    UIR_TRY(uir_rt_give_output(r, step, 1, shape, &indices));
+    UIR_TRY(uir_rt_give_host_output(r, step, 0, shape, &values));
+    UIR_TRY(uir_rt_give_host_output(r, step, 1, shape, &indices));
     if (!count || !k) return UIR_STATUS_OK; /* however large the other extents are */
     for (uint32_t d = 0; d < rank; d++) *((int64_t)d < axis ? &outer : &inner) *= (int64_t)d == axis ? 1 : shape[d];
     for (int64_t o = 0; o < outer; o++) {

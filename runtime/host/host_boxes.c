@@ -63,7 +63,7 @@ static uir_status scalar(uir_runtime *r, uint32_t step, uint32_t k, const char *
     char *data = NULL;
     *out_data = NULL;
     if (tensor == UIR_PLAN_NONE) return UIR_STATUS_OK;
-    UIR_TRY(uir_rt_locate(r, tensor, &data));
+    UIR_TRY(uir_rt_locate_host(r, tensor, &data));
     if (!r->tensors[tensor].bytes)
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA, "operand %u has no element", k);
     *out_data = data;
@@ -97,12 +97,12 @@ uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step) {
         return uir_rt_fail_step(r, step, UIR_STATUS_BAD_DATA,
                                 "boxes are not [batch, n, 4] for scores [batch, classes, n]");
     UIR_TRY(read_settings(r, step, &s));
-    if (!r->tensors[scores].bytes) return uir_rt_give_output(r, step, 0, nothing, &result);
+    if (!r->tensors[scores].bytes) return uir_rt_give_host_output(r, step, 0, nothing, &result);
     /* The kept of every class, how many they are, and a class's work. */
     if (__builtin_mul_overflow(shape[0], shape[1], &lines) || __builtin_mul_overflow(lines, s.most + 1, &room) ||
         __builtin_add_overflow(room, n, &room) || room > INT64_MAX / (int64_t)sizeof(int64_t))
         return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "too many boxes");
-    UIR_TRY(uir_rt_buffer_grow(r, &r->host, (uint64_t)room * sizeof(int64_t), UIR_PLAN_NONE));
+    UIR_TRY(uir_rt_buffer_grow(r, &r->host, UIR_PLAN_ON_HOST, (uint64_t)room * sizeof(int64_t), UIR_PLAN_NONE));
     int64_t *counts = (int64_t *)(void *)r->host.data, *kept = counts + lines;
     s.work = kept + lines * s.most;
     for (int64_t i = 0; i < lines; i++) {
@@ -113,7 +113,7 @@ uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step) {
         found += counts[i];
     }
     int64_t result_shape[2] = {found, 3}, classes = shape[1];
-    UIR_TRY(uir_rt_give_output(r, step, 0, result_shape, &result));
+    UIR_TRY(uir_rt_give_host_output(r, step, 0, result_shape, &result));
     int64_t *out = (int64_t *)(void *)result;
     for (int64_t i = 0; i < lines; i++) {
         for (int64_t k = 0; k < counts[i]; k++, out += 3) {

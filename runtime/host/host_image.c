@@ -23,7 +23,7 @@ uir_status uir_rt_image_decode(uir_runtime *r, uint32_t step) {
     if (status == UIR_STATUS_CANCELLED) return status;
     if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "%s", problem);
     const int64_t shape[3] = {pixels.height, pixels.width, pixels.channels};
-    status = uir_rt_give_output(r, step, 0, shape, &result);
+    status = uir_rt_give_host_output(r, step, 0, shape, &result);
     if (status == UIR_STATUS_OK) memcpy(result, pixels.data, pixels.size);
     uir_pixels_release(&r->allocator, &pixels);
     return status;

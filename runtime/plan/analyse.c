@@ -163,6 +163,7 @@ static uir_status walk_step(walk *w, uint32_t index, uint32_t block) {
     }
     info->position = position;
     info->conditional = w->bodies > 0;
+    info->block = block;
     if (!info->conditional) need_all(w, s->inputs), need_all(w, s->outputs);
     if (s->kind == UIR_PLAN_STEP_LOOP && !w->second) info->index = w->a->loop_count++;
     if (s->kind == UIR_PLAN_STEP_LAUNCH && !w->second) info->index = w->a->launch_count++;
@@ -271,11 +272,14 @@ static uir_status add_symbols_of_tensor(walk *w, uint32_t tensor, uint32_t id) {
 }
 
 /* The slack that a port's tensor and what stands for it have. */
-static uir_status learn_slack(walk *w, const uir_plan_port *port, uint32_t *epoch) {
+static uir_status learn_slack(walk *w, const uir_plan_port *port, uint32_t on_device, uint32_t *epoch) {
     if (port->slack == UIR_PLAN_NONE) return UIR_STATUS_OK;
     if (w->a->symbol_epoch[port->slack] != UIR_PLAN_NONE) return refuse(w, "a slack is also used as another size");
-    w->a->tensors[port->tensor].slack = port->slack;
-    w->a->tensors[port->tensor].slack_axis = port->slack_axis;
+    const uint32_t tensors[2] = {port->tensor, on_device == UIR_PLAN_NONE ? port->tensor : on_device};
+    for (uint32_t i = 0; i < 2; i++) {
+        w->a->tensors[tensors[i]].slack = port->slack;
+        w->a->tensors[tensors[i]].slack_axis = port->slack_axis;
+    }
     return learn(w, port->slack, epoch);
 }
 
@@ -390,10 +394,36 @@ static uir_status measure_kernels(walk *w) {
         if (uir_plan_get_step_row(p->steps[i].kind)->target != UIR_PLAN_OF_KERNEL) continue;
         const uir_rt_kernel_info *most = &w->a->kernels[p->steps[i].target];
         parts += (uint64_t)most->symbols + most->pointers + most->phases;
+        w->a->kernels[p->steps[i].target].on_host |= uir_plan_get_queue(p, i) == UIR_PLAN_QUEUE_HOST;
+        w->a->kernels[p->steps[i].target].on_device |= uir_plan_get_queue(p, i) != UIR_PLAN_QUEUE_HOST;
     }
+    for (uint32_t k = 0; k < p->kernels_count; k++) w->a->kernels[k].on_host |= !w->a->kernels[k].on_device;
     return parts / LAUNCH_PARTS_PER_BYTE <= p->size
                ? UIR_STATUS_OK
                : refuse(w, "its launches have more pointers and sizes than its bytes can hold");
+}
+
+/* ---- devices ---- */
+/* The steps that others wait for, and the inputs that the host reads besides the copy to the device. */
+static uir_status note_device(walk *w) {
+    const uir_plan *p = w->plan;
+    UIR_TRY_ALLOCATE(w->a->is_host_input,
+                     uir_arena_allocate_array(w->arena, (size_t)p->inputs_count + 1, sizeof *w->a->is_host_input));
+    for (uint32_t i = 0; i < p->steps_count; i++) {
+        uir_plan_list waits = uir_plan_get_waits(p, i);
+        for (uint32_t k = 0; k < waits.count; k++) {
+            uir_rt_step_info *awaited = &w->a->steps[uir_plan_get_word(p, waits, k)];
+            w->a->awaited_count += !awaited->is_awaited;
+            awaited->is_awaited = true;
+        }
+        for (uint32_t k = 0; k < p->steps[i].inputs.count && !uir_plan_is_port_copy(p, &p->steps[i]); k++) {
+            uint32_t t = uir_plan_get_word(p, p->steps[i].inputs, k);
+            if (t == UIR_PLAN_NONE || uir_plan_get_domain(p, t) != UIR_PLAN_ON_HOST) continue;
+            const uir_plan_tensor *root = &p->tensors[w->a->tensors[t].root];
+            if (root->storage == UIR_PLAN_STORAGE_INPUT) w->a->is_host_input[root->index] = true;
+        }
+    }
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, uir_rt_analysis *a) {
@@ -417,8 +447,10 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     }
     UIR_TRY(open_epoch(&w, &epoch));
     for (uint32_t i = 0; i < plan->inputs_count; i++) UIR_TRY(learn_extents(&w, plan->inputs[i].tensor, &epoch));
-    for (uint32_t i = 0; i < plan->inputs_count; i++) UIR_TRY(learn_slack(&w, &plan->inputs[i], &epoch));
-    for (uint32_t i = 0; i < plan->outputs_count; i++) UIR_TRY(learn_slack(&w, &plan->outputs[i], &epoch));
+    for (uint32_t i = 0; i < plan->inputs_count; i++)
+        UIR_TRY(learn_slack(&w, &plan->inputs[i], uir_plan_get_port_tensor(plan, false, i), &epoch));
+    for (uint32_t i = 0; i < plan->outputs_count; i++)
+        UIR_TRY(learn_slack(&w, &plan->outputs[i], uir_plan_get_port_tensor(plan, true, i), &epoch));
     UIR_TRY(walk_block(&w, 0));
     for (uint32_t i = 0; i < plan->inputs_count; i++) a->tensors[plan->inputs[i].tensor].conditional = false;
     for (uint32_t i = 0; i < plan->outputs_count; i++) a->tensors[plan->outputs[i].tensor].conditional = false;
@@ -428,6 +460,7 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
     UIR_TRY(epoch_checks(&w));
     UIR_TRY(epoch_symbols(&w));
     UIR_TRY(measure_kernels(&w));
+    UIR_TRY(note_device(&w));
     UIR_TRY_ALLOCATE(w.known, uir_arena_allocate_array(arena, (size_t)a->epochs.count + 1, sizeof *w.known));
     w.known[0] = true;
     w.position = w.depth = 0;

@@ -19,7 +19,7 @@ struct uir_rt_loaded {
     size_t size;
 };
 
-static const uir_package_section *find_section(const uir_package *p, uir_package_section_kind kind, uint32_t index) {
+const uir_package_section *uir_rt_find_section(const uir_package *p, uir_package_section_kind kind, uint32_t index) {
     for (uint32_t i = 0; i < p->section_count; i++) {
         if (p->sections[i].kind == (uint32_t)kind && p->sections[i].index == index) return &p->sections[i];
     }
@@ -48,10 +48,8 @@ static uir_kernel_entry describe_variant(const uir_plan *plan, const uir_plan_va
 /* What is looked for in an image. */
 typedef struct kernel_search {
     const uir_package *p;
-    struct uir_rt_loaded *l;
+    const uir_rt_search *what;
     uir_diagnostics *diagnostics;
-    uint32_t native; /* which native object, and its names if they are not the package's */
-    const char *const *symbols;
     uint64_t left;   /* bytes of code that no variant has had */
     uint32_t *first; /* by offset of the code, hashed: the variant that was the first to have it, + 1 */
     uint32_t mask;
@@ -60,18 +58,17 @@ typedef struct kernel_search {
 static uir_status find_native(kernel_search *s, uint32_t id, const uir_plan_variant *v) {
     const uir_plan *plan = &s->p->plan;
     bool writable[UIR_PLAN_MAX_POINTERS];
-    uint32_t name = uir_plan_get_word(plan, v->native_names, s->native);
+    uint32_t name = uir_plan_get_word(plan, v->native_names, s->what->native);
     uir_kernel_entry e = describe_variant(plan, v, writable);
-    e.symbol = s->symbols ? s->symbols[id] : name == UIR_PLAN_NONE ? NULL : uir_plan_get_text(plan, name);
+    e.symbol = s->what->symbols ? s->what->symbols[id] : name == UIR_PLAN_NONE ? NULL : uir_plan_get_text(plan, name);
     if (!e.symbol || v->scratch == UIR_PLAN_NONE) return UIR_STATUS_OK;
-    return s->l->format->find(s->l->module, &e, s->diagnostics, &s->l->kernels.variants[id]);
+    return s->what->find(s->what->user, id, UIR_PLAN_NONE, &e, s->diagnostics);
 }
 
 /* Bytecode is decoded once, whichever variants share it, and no byte of it twice. */
 static uir_status find_code(kernel_search *s, uint32_t id, const uir_plan_variant *v) {
     const uir_plan *plan = &s->p->plan;
     const char *fault = "the code of two kernels overlaps";
-    const uir_loaded_kernel **variants = s->l->kernels.variants;
     bool writable[UIR_PLAN_MAX_POINTERS], others[UIR_PLAN_MAX_POINTERS];
     uir_kernel_entry e = describe_variant(plan, v, writable);
     uint32_t at = (uint32_t)uir_package_hash(&v->code_offset, sizeof v->code_offset) & s->mask;
@@ -79,37 +76,49 @@ static uir_status find_code(kernel_search *s, uint32_t id, const uir_plan_varian
     while (s->first[at] && plan->variants[s->first[at] - 1].code_offset != v->code_offset) at = (at + 1) & s->mask;
     if (s->first[at]) {
         uir_kernel_entry other = describe_variant(plan, &plan->variants[s->first[at] - 1], others);
-        variants[id] = variants[s->first[at] - 1];
         if (other.size == e.size && other.dim_count == e.dim_count && other.tile_count == e.tile_count &&
             other.pointer_count == e.pointer_count && other.phase_count == e.phase_count &&
             !memcmp(others, writable, e.pointer_count * sizeof *writable))
-            return UIR_STATUS_OK;
+            return s->what->find(s->what->user, id, s->first[at] - 1, &e, s->diagnostics);
         fault = "two kernels use the same code in different ways";
     } else if (e.size <= s->left) {
         s->left -= e.size;
         s->first[at] = id + 1;
-        return s->l->format->find(s->l->module, &e, s->diagnostics, &variants[id]);
+        return s->what->find(s->what->user, id, UIR_PLAN_NONE, &e, s->diagnostics);
     }
     return uir_error(s->diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: %s", fault);
 }
 
-static uir_status find_kernels(const uir_package *p, struct uir_rt_loaded *l, const uir_kernel_image *image,
-                               uint32_t native, const char *const *symbols, uir_diagnostics *diagnostics) {
+uir_status uir_rt_find_kernels(const uir_package *p, const uir_rt_search *what, uir_diagnostics *diagnostics) {
     const uir_plan *plan = &p->plan;
     uir_status status = UIR_STATUS_OK;
     size_t capacity = 4;
     while (capacity < 2 * (size_t)plan->variants_count) capacity *= 2;
-    kernel_search s = {p, l, diagnostics, native, symbols, image->size, NULL, (uint32_t)(capacity - 1)};
+    kernel_search s = {p, what, diagnostics, what->code_size, NULL, (uint32_t)(capacity - 1)};
     UIR_TRY_ALLOCATE(s.first, uir_allocate_zeroed(&p->allocator, capacity * sizeof *s.first));
     for (uint32_t k = 0; k < plan->kernels_count; k++) {
         for (uint32_t i = 0; i < plan->kernels[k].variant_count && status == UIR_STATUS_OK; i++) {
             uint32_t id = plan->kernels[k].first_variant + i;
-            if (l->kernels.variants[id]) continue; /* shared by two kernels */
-            status = image->isa ? find_native(&s, id, &plan->variants[id]) : find_code(&s, id, &plan->variants[id]);
+            if (what->has(what->user, id)) continue; /* shared by two kernels */
+            status = what->native != UIR_PLAN_NONE ? find_native(&s, id, &plan->variants[id])
+                                                   : find_code(&s, id, &plan->variants[id]);
         }
     }
     uir_release(&p->allocator, s.first, capacity * sizeof *s.first);
     return status;
+}
+
+static bool has_kernel(void *user, uint32_t variant) {
+    return ((struct uir_rt_loaded *)user)->kernels.variants[variant] != NULL;
+}
+
+static uir_status find_kernel(void *user, uint32_t variant, uint32_t same, const uir_kernel_entry *entry,
+                              uir_diagnostics *diagnostics) {
+    struct uir_rt_loaded *l = user;
+    const uir_loaded_kernel **variants = l->kernels.variants;
+    if (same == UIR_PLAN_NONE) return l->format->find(l->module, entry, diagnostics, &variants[variant]);
+    variants[variant] = variants[same];
+    return UIR_STATUS_OK;
 }
 
 static void unload(const uir_allocator *allocator, struct uir_rt_loaded *l) {
@@ -139,7 +148,8 @@ static uir_status load_image(uir_package *p, uint32_t index, const uir_kernel_im
         kept.bytes = l->copy;
     }
     if (status == UIR_STATUS_OK) status = format->load(&p->allocator, &kept, diagnostics, &l->module);
-    if (status == UIR_STATUS_OK) status = find_kernels(p, l, &kept, native, symbols, diagnostics);
+    const uir_rt_search what = {find_kernel, has_kernel, l, image->isa ? native : UIR_PLAN_NONE, symbols, image->size};
+    if (status == UIR_STATUS_OK) status = uir_rt_find_kernels(p, &what, diagnostics);
     if (status != UIR_STATUS_OK) {
         unload(&p->allocator, l);
         return status;
@@ -169,7 +179,7 @@ bool uir_package_get_native(const uir_package *p, uint32_t index, uir_package_na
     for (uint32_t i = 0; i < p->plan.natives_count; i++) {
         const uir_plan_native *n = &p->plan.natives[i];
         const uir_package_section *s =
-            n->section == UIR_PLAN_NONE ? NULL : find_section(p, UIR_PACKAGE_NATIVE, n->section);
+            n->section == UIR_PLAN_NONE ? NULL : uir_rt_find_section(p, UIR_PACKAGE_NATIVE, n->section);
         if (!s || index-- > 0) continue;
         *out_native = (uir_package_native){.isa = uir_plan_get_text(&p->plan, n->isa), .size = (size_t)s->size};
         for (uint32_t d = 0; d < p->format_count; d++)
@@ -205,7 +215,7 @@ static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *d
     }
     if (!best_rank) return explain_custom(p, diagnostics);
     const uir_plan_native *n = &p->plan.natives[best];
-    const uir_package_section *s = find_section(p, UIR_PACKAGE_NATIVE, n->section);
+    const uir_package_section *s = uir_rt_find_section(p, UIR_PACKAGE_NATIVE, n->section);
     if (!s) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package lacks a native object");
     uir_kernel_image image = {uir_plan_get_text(&p->plan, n->isa), s->data, (size_t)s->size};
     uir_diagnostics said;
@@ -227,12 +237,13 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
             if (p->trusted) UIR_TRY(load_native(p, i, diagnostics));
             continue;
         }
-        const uir_package_section *code = find_section(p, UIR_PACKAGE_CODE, 0);
+        const uir_package_section *code = uir_rt_find_section(p, UIR_PACKAGE_CODE, 0);
         if (!code) continue;
         uir_kernel_image image = {NULL, code->data, (size_t)code->size};
         UIR_TRY(load_image(p, i, &image, 0, NULL, false, diagnostics));
     }
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
+        if (!p->analysis.kernels[k].on_host) continue;
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
             bool found = false;
             for (uint32_t i = 0; i < p->format_count; i++) {
@@ -245,7 +256,7 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
                                  uir_plan_get_text(&p->plan, p->plan.kernels[k].name));
         }
     }
-    return UIR_STATUS_OK;
+    return uir_rt_device_load(p, diagnostics);
 }
 
 uir_status uir_package_attach_native(uir_package *p, const char *isa, const void *object, size_t size,
@@ -398,8 +409,9 @@ bool uir_package_get_node(const uir_package *p, uint32_t index, uir_package_node
 }
 
 uir_package_facts uir_package_get_facts(const uir_package *p) {
-    const uir_package_section *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
-    uir_package_facts facts = {.kernels = p->plan.kernels_count,
+    const uir_package_section *weights = uir_rt_find_section(p, UIR_PACKAGE_WEIGHTS, 0);
+    uir_package_facts facts = {.version = p->version,
+                               .kernels = p->plan.kernels_count,
                                .variants = p->plan.variants_count,
                                .steps = p->plan.steps_count,
                                .launches = p->analysis.launch_count,
@@ -427,9 +439,10 @@ static uir_status check_host(const uir_package *p, uir_diagnostics *diagnostics)
 
 static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir_diagnostics *diagnostics) {
     UIR_TRY(uir_package_read(bytes, size, diagnostics, p->sections, &p->section_count));
-    const uir_package_section *plan = find_section(p, UIR_PACKAGE_PLAN, 0),
-                              *code = find_section(p, UIR_PACKAGE_CODE, 0),
-                              *weights = find_section(p, UIR_PACKAGE_WEIGHTS, 0);
+    p->version = uir_package_get_version(bytes);
+    const uir_package_section *plan = uir_rt_find_section(p, UIR_PACKAGE_PLAN, 0),
+                              *code = uir_rt_find_section(p, UIR_PACKAGE_CODE, 0),
+                              *weights = uir_rt_find_section(p, UIR_PACKAGE_WEIGHTS, 0);
     uint32_t natives = 0;
     for (uint32_t i = 0; i < p->section_count; i++) natives += p->sections[i].kind == UIR_PACKAGE_NATIVE;
     if (!plan) return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package has no plan");
@@ -482,6 +495,8 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     p->custom = options->custom;
     p->custom_user = options->custom_user;
     p->pictures = options->pictures;
+    p->device.driver = options->driver;
+    p->device.device = options->device;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->formats, options->formats, options->format_count * sizeof *p->formats);
     atomic_flag_clear(&p->lock);
@@ -552,6 +567,7 @@ uir_status uir_package_check_file(const uir_package *p, uir_diagnostics *diagnos
 void uir_package_close(uir_package *p) {
     if (!p) return;
     uir_allocator allocator = p->allocator;
+    uir_rt_device_unload(p);
     while (p->loaded) {
         struct uir_rt_loaded *next = p->loaded->next;
         unload(&allocator, p->loaded);

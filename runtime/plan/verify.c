@@ -66,7 +66,8 @@ static uir_status verify_packed(const verifier *v, uint32_t step, uint32_t tenso
     const uir_rt_tensor_info *info = &v->a->tensors[tensor];
     bool room = info->slack != UIR_PLAN_NONE && info->slack_axis != UIR_PLAN_NONE,
          laid_out = v->plan->tensors[info->root].storage == UIR_PLAN_STORAGE_LAID_OUT;
-    if ((!room && !laid_out) || uir_plan_get_step_row(v->plan->steps[step].kind)->traits & UIR_PLAN_STRIDES)
+    if ((!room && !laid_out) || uir_plan_get_step_row(v->plan->steps[step].kind)->traits & UIR_PLAN_STRIDES ||
+        uir_plan_is_port_copy(v->plan, &v->plan->steps[step]))
         return UIR_STATUS_OK;
     return refuse(v, step,
                   laid_out ? "uses tensor %u as row-major, but it has a layout"
@@ -109,10 +110,13 @@ static uir_status verify_tensors(verifier *v) {
     const uir_plan *p = v->plan;
     for (uint32_t t = 0; t < p->tensors_count; t++) {
         const uir_plan_tensor *tensor = &p->tensors[t];
-        bool given = tensor->storage == UIR_PLAN_STORAGE_INPUT || tensor->storage == UIR_PLAN_STORAGE_CONSTANT;
-        if (tensor->storage == UIR_PLAN_STORAGE_INPUT && p->inputs[tensor->index].tensor != t)
+        bool is_input = tensor->storage == UIR_PLAN_STORAGE_INPUT,
+             is_output = tensor->storage == UIR_PLAN_STORAGE_OUTPUT;
+        bool is_on_device = (is_input || is_output) && uir_plan_get_port_tensor(p, is_output, tensor->index) == t;
+        bool given = (is_input && !is_on_device) || tensor->storage == UIR_PLAN_STORAGE_CONSTANT;
+        if (is_input && !is_on_device && p->inputs[tensor->index].tensor != t)
             return refuse_plan(v, "an input does not match tensor", t);
-        if (tensor->storage == UIR_PLAN_STORAGE_OUTPUT && p->outputs[tensor->index].tensor != t)
+        if (is_output && !is_on_device && p->outputs[tensor->index].tensor != t)
             return refuse_plan(v, "an output does not match tensor", t);
         v->state[t] = given ? WRITTEN : UNWRITTEN;
     }
@@ -174,6 +178,28 @@ static uir_status verify_block(verifier *v, uint32_t block, uint32_t of) {
     return UIR_STATUS_OK;
 }
 
+/* ---- the order of requests ---- */
+/* That each access of a device's queue is behind those that it depends on, whenever the queues execute. */
+static uir_status verify_requests(verifier *v, uir_arena *arena) {
+    const uir_plan *p = v->plan;
+    uir_plan_positions *positions;
+    UIR_TRY_ALLOCATE(positions, uir_arena_allocate_array(arena, (size_t)p->steps_count + 1, sizeof *positions));
+    for (uint32_t i = 0; i < p->steps_count; i++)
+        positions[i] = (uir_plan_positions){v->a->steps[i].position, v->a->steps[i].end};
+    uir_plan_order order = {.positions = positions};
+    uir_status status = uir_plan_walk_order(arena, p, &order);
+    v->a->releases = order.releases;
+    if (status == UIR_STATUS_LIMIT)
+        return uir_error(v->diagnostics, UIR_STATUS_BAD_FILE, NULL,
+                         "the package's plan: its loops are nested too deep");
+    if (order.fault) return refuse(v, order.fault_step, "%s", order.fault);
+    if (order.has_race)
+        return refuse(v, order.race.step, "%s tensor %u without waiting for step %u, which %s it",
+                      order.race.writes ? "writes" : "reads", order.race.tensor, order.race.before,
+                      order.race.writes ? "reads" : "writes");
+    return status;
+}
+
 uir_status uir_rt_verify(uir_arena *arena, const uir_plan *plan, uir_diagnostics *diagnostics, uir_rt_analysis *a) {
     verifier v = {.plan = plan, .a = a, .diagnostics = diagnostics};
     size_t count = (size_t)plan->tensors_count + 1;
@@ -189,5 +215,5 @@ uir_status uir_rt_verify(uir_arena *arena, const uir_plan *plan, uir_diagnostics
             return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the package's plan: output '%s' is tensor %u, %s",
                              uir_plan_get_text(plan, plan->outputs[i].name), t, explain(&v, root_of(&v, t)));
     }
-    return UIR_STATUS_OK;
+    return plan->devices_count ? verify_requests(&v, arena) : UIR_STATUS_OK;
 }

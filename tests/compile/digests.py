@@ -10,6 +10,7 @@ saves both texts there. Then `N equal, R refused by both, M differ`. Comments of
 nothing is equal.
 """
 import concurrent.futures
+import functools
 import os
 import re
 import subprocess
@@ -19,27 +20,38 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from suite import BIN, MODELS, find_programs, make_parser  # noqa: E402
 
-DEVICES = "cpu:generic,cpu:avx2,cpu:avx512,cpu:avx512vnni,cpu:aarch64,vm,ascend,ascend:910A,cuda,opencl,cambricon,null"
+DEVICES = "cpu:generic,cpu:avx2,cpu:avx512,cpu:avx512vnni,cpu:aarch64,vm,ascend,ascend:910A,cuda,opencl,cambricon,skeleton"
 STAGES = "fusion,schedule,igraph,emit"
 LIMIT_S = 600
 REFUSED = b"exit "
 
 
+@functools.cache
+def name_skeleton(programs, model):
+    """The skeleton's machine was called null, which is a device now."""
+    done = subprocess.run([os.path.join(programs, "uir-opt"), model, "--after", "fusion", "--device", "skeleton"], capture_output=True)
+    return "null" if done.returncode else "skeleton"
+
+
 def make_text(programs, model, device, stage):
     """The text of a stage, or the message that takes its place. Kernels that only a described machine has are printed by the
-    emitter of the null device."""
+    emitter of the skeleton."""
     name, _, variant = device.partition(":")
+    skeleton = name_skeleton(programs, model)
+    if name == "skeleton":
+        device = skeleton
     environment = dict(os.environ)
     command = [os.path.join(programs, "uir-opt"), model, "--after", stage, "--device", device]
     if name == "cpu":
         environment["UIR_CPU"] = variant
         command[-1] = "cpu"
     elif stage == "emit":
-        command += ["--emitter", "null"]
+        command += ["--emitter", skeleton]
     done = subprocess.run(command, capture_output=True, env=environment, timeout=LIMIT_S)
     if done.returncode:
         return REFUSED + b"%d" % done.returncode
-    return re.sub(rb"/\*.*?\*/", b"", done.stdout, flags=re.S) if stage == "emit" else done.stdout
+    text = done.stdout.replace(b"null", b"skeleton") if device == "null" else done.stdout
+    return re.sub(rb"/\*.*?\*/", b"", text, flags=re.S) if stage == "emit" else text
 
 
 def make_package(programs, model, device, _):

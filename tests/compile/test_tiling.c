@@ -84,7 +84,7 @@ static void compile_functions(tests *t) {
     assert_int_equal(fwrite(text.data, 1, text.length, file), text.length);
     assert_int_equal(fclose(file), 0);
     uir_text_deinit(&text);
-    const char *words[] = {"cc", "-std=gnu11", "-O0",  "-shared", "-fPIC",     "-I.", "-Itests/backends/null/machine",
+    const char *words[] = {"cc", "-std=gnu11", "-O0",  "-shared", "-fPIC",     "-I.", "-Itests/backends/skeleton/machine",
                            "-o", t->object,    source, "-lm",     "-lpthread", NULL};
     if (posix_spawnp(&child, words[0], NULL, NULL, (char *const *)(uintptr_t)words, environ) ||
         waitpid(child, &ended, 0) < 0 || ended)

@@ -1,11 +1,11 @@
 /* The onnx backend suite over the public API.
  *
  *   conformance_suite [--data DIR] [--device NAME] [--interpret] [--compiled] [--by-kernels N] [--every N] [--jobs N]
- *                     [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N]
+ *                     [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N] [--seed N]
  *
  * The device is the interpreter of primitives unless one is given. `--compiled` waits for compiled kernels,
  * `--by-kernels N`: at least N tests must run without a node that has no kernel; `--every N` takes each N-th test
- * alone. In: the folder `onnx/backend/test/data` of the onnx package. Each test is a folder with a model and a data
+ * alone; `--seed N` gives each test a device of its own seed, drawn from N and the test's name. In: the folder `onnx/backend/test/data` of the onnx package. Each test is a folder with a model and a data
  * set; it runs in a process of its own, so that a crash or a hang is one failure. Out: a line per failure, a table of
  * what is missing by op, and `N passed, M failed, S skipped`. A test passes when every output agrees (rtol 1e-3, atol
  * 1e-7; dtype, shape, integers and strings exactly; the real models carry their own tolerance). One that uses something
@@ -45,7 +45,7 @@ typedef struct test {
 
 typedef struct settings {
     const char *filter, *device;
-    int jobs, timeout, at_least, by_kernels, every;
+    int jobs, timeout, at_least, by_kernels, every, seed;
     bool verbose, compiled, interpret;
 } settings;
 
@@ -253,8 +253,17 @@ static bool read_description(const char *folder, char *model, size_t size, uir_t
     return true;
 }
 
+/* The device of a test: "null:SEED". */
+static const char *name_device(const char *folder, const settings *s, char *buffer, size_t capacity) {
+    uint32_t seed = (uint32_t)s->seed * 2654435761u;
+    if (!s->seed) return s->device;
+    for (const char *c = strrchr(folder, '/'); c && *c; c++) seed = seed * 31 + (unsigned char)*c;
+    snprintf(buffer, capacity, "%s:%u", s->device, seed);
+    return buffer;
+}
+
 static void run_test(run *r, const char *folder, const settings *s) {
-    char model[2 * PATH_SIZE], data[PATH_SIZE + 32], expected[2 * PATH_SIZE + 16];
+    char device[64], model[2 * PATH_SIZE], data[PATH_SIZE + 32], expected[2 * PATH_SIZE + 16];
     r->tolerance = (uir_tolerance){.rtol = 1e-3, .atol = 1e-7};
     snprintf(model, sizeof model, "%s/model.onnx", folder);
     snprintf(data, sizeof data, "%s/test_data_set_0", folder);
@@ -265,7 +274,7 @@ static void run_test(run *r, const char *folder, const settings *s) {
         return;
     }
     uir_model_options options = {.struct_size = sizeof options,
-                                 .device = s->device,
+                                 .device = name_device(folder, s, device, sizeof device),
                                  .wait = s->compiled,
                                  .no_cache = true,
                                  .interpret = s->interpret};
@@ -521,6 +530,8 @@ int main(int argc, char **argv) {
             s.by_kernels = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--every") == 0)
             s.every = atoi(argv[++i]);
+        else if (value && strcmp(argv[i], "--seed") == 0)
+            s.seed = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--data") == 0)
             data = argv[++i];
         else if (value && strcmp(argv[i], "--filter") == 0)

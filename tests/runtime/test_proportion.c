@@ -262,9 +262,12 @@ static void check_places(uint32_t count, uint32_t moments, uint32_t length) {
     for (uint32_t i = 0; i < count; i++) {
         places[i].first = below(moments);
         places[i].last = places[i].first + below(length);
+        places[i].begin = places[i].first;
+        places[i].end = places[i].last;
+        places[i].queues = 1;
         places[i].size = 64 * (uint64_t)below(1u << below(12));
     }
-    uint64_t total = uir_rt_assign_offsets(places, count, work);
+    uint64_t total = uir_rt_assign_offsets(places, count, UIR_PLAN_ON_HOST, work);
     for (uint32_t t = 0; t < moments; t++) {
         uint32_t living = 0;
         uint64_t bytes = 0;
@@ -284,6 +287,51 @@ static void check_places(uint32_t count, uint32_t moments, uint32_t length) {
     free(places);
 }
 
+/* Whether one of two places may be in memory of the other: in the order of the plan if one queue accesses both, else
+ * only if the host knows that all is done. */
+static bool are_apart(const uir_rt_place *a, const uir_rt_place *b) {
+    if (a->queues == b->queues && (a->queues == 2 || a->queues == 4 || a->queues == 8))
+        return a->last < b->first || b->last < a->first;
+    return a->end < b->begin || b->end < a->begin;
+}
+
+/* Places that several queues access, in two domains. */
+static void check_queues(uint32_t count, uint32_t moments, uint32_t length) {
+    uir_rt_place *places = calloc(count, sizeof *places);
+    uint32_t *work = calloc((size_t)3 * count, sizeof *work);
+    assert_true(places && work);
+    for (uint32_t i = 0; i < count; i++) {
+        uir_rt_place *p = &places[i];
+        p->domain = below(2);
+        p->queues = p->domain ? 2u + 2 * below(7) : 1;
+        p->first = 1 + below(moments);
+        p->last = p->first + below(length);
+        p->begin = p->first - below(4) % p->first;
+        p->end = below(5) ? p->last + below(8) : UINT32_MAX;
+        p->size = 64 * (1 + (uint64_t)below(40));
+        p->offset = 12345;
+    }
+    uint64_t total = uir_rt_assign_offsets(places, count, UIR_PLAN_ON_DEVICE, work);
+    for (uint32_t i = 0; i < count; i++) {
+        const uir_rt_place *a = &places[i];
+        if (!a->domain) assert_int_equal(a->offset, 12345);
+        if (a->domain) assert_true(a->offset + a->size <= total);
+        for (uint32_t k = 0; k < i && a->domain; k++) {
+            const uir_rt_place *b = &places[k];
+            if (!b->domain || are_apart(a, b)) continue;
+            assert_true(a->offset + a->size <= b->offset || b->offset + b->size <= a->offset);
+        }
+    }
+    free(work);
+    free(places);
+}
+
+static void test_places_of_queues(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 20; i++) check_queues(100 + 20 * i, 60, 10);
+    check_queues(12000, 3000, 20);
+}
+
 static void test_places(void **state) {
     (void)state;
     check_places(1, 1, 1);
@@ -295,6 +343,7 @@ static void test_places(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_claims), cmocka_unit_test(test_decoded_once),
-                                       cmocka_unit_test(test_places)};
+                                       cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_places_of_queues)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void check_moves(uint32_t rank, const int64_t *shape, const int64_t *stri
                         int64_t slack) {
     int64_t outside[ROOM], inside[ROOM], wanted[ROOM];
     int64_t index[3] = {0}, packed[3] = {0}, roomy[3] = {0}, count = 1;
-    uir_rt_binding binding = {.data = (char *)outside, .strided = true};
+    uir_rt_binding binding = {.at = uir_rt_on_host(outside, sizeof outside), .strided = true};
     if (rank) memcpy(binding.strides, strides, rank * sizeof *strides);
     int64_t stride = 1;
     for (uint32_t d = rank; d-- > 0; count *= shape[d]) {

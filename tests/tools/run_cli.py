@@ -330,7 +330,7 @@ def test_wrong_usage():
                                  (["--random", "'x'"], [c.model, "--random", "x"]),
                                  (["--threads"], [c.model, "--threads", "99999999999999999999"]),
                                  (["npy or pb"], [c.model, "--format", "png"]),
-                                 (["gpu", "cpu, vm, interpreter"], [c.model, "--device", "gpu"]),
+                                 (["gpu", "cpu, vm, null, interpreter"], [c.model, "--device", "gpu"]),
                                  (["'z'", "inputs of the model: x"], [c.model, "--input", "z=a.npy"]),
                                  (["NAME=VALUE"], [c.model, "--input", "x"]),
                                  (["'bacth'", "did you mean 'batch'?"], [c.model, "--dim", "bacth=2"]),
@@ -864,7 +864,7 @@ def test_lists_and_help():
     for line in ("NonZero 13  host", "ImageDecoder 20  host", "StringConcat 20  interpreter",
                  "ai.onnx.ml::TreeEnsemble 5  kernels", "ai.onnx.ml::ZipMap 1  kernels", "ai.onnx.ml::CastMap 1  not supported"):
         expect(re.search(f"^{line}$", done.out, re.M), f"--list-ops: {line}", done)
-    expect(run(RUN, "--list-devices").out == "cpu\nvm\ninterpreter\n", "--list-devices")
+    expect(run(RUN, "--list-devices").out == "cpu\nvm\nnull\ninterpreter\n", "--list-devices")
     expect(re.fullmatch(r"uir \d+\.\d+\.\d+\n", run(INTERPRET, "--version").out), "--version")
     for width in (30, 40, 80, 200):
         done = run(INTERPRET, "--help", env={"COLUMNS": str(width)})

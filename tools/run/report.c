@@ -210,8 +210,13 @@ void report_times(uir_model *model, const case_result *result, double wait_ms) {
         if (t->sessions) printf(" in %zu sessions of %u threads at once", t->sessions, t->session_threads);
         printf(", %s/s", units_scaled(t->runs_per_second, text, sizeof text));
     }
-    printf(", peak %sB of tensors, by %s\n", units_scaled((double)result->statistics.peak_bytes, text, sizeof text),
+    printf(", peak %sB of tensors, by %s", units_scaled((double)result->statistics.peak_bytes, text, sizeof text),
            result->statistics.ran_on);
+    const uir_run_statistics *s = &result->statistics;
+    if (s->device_calls)
+        printf(", %llu waits, %sB over the bus", (unsigned long long)s->waits,
+               units_scaled((double)(s->bytes_to_device + s->bytes_from_device), text, sizeof text));
+    putchar('\n');
 }
 
 /* Why another ran it than the fastest, and what was joined in its kernel. */

@@ -228,6 +228,13 @@ static void add_calls(cJSON *root, const uir_run_statistics *statistics) {
     cJSON_AddNumberToObject(calls, "vendor", (double)statistics->vendor_calls);
     cJSON_AddNumberToObject(calls, "host", (double)statistics->host_calls);
     cJSON_AddNumberToObject(calls, "interpreter", (double)statistics->interpreter_calls);
+    cJSON_AddNumberToObject(calls, "device", (double)statistics->device_calls);
+    cJSON *device = cJSON_AddObjectToObject(root, "bus");
+    cJSON_AddNumberToObject(device, "waits", (double)statistics->waits);
+    cJSON_AddNumberToObject(device, "copies", (double)statistics->copies);
+    cJSON_AddNumberToObject(device, "bytes_to_device", (double)statistics->bytes_to_device);
+    cJSON_AddNumberToObject(device, "bytes_from_device", (double)statistics->bytes_from_device);
+    cJSON_AddNumberToObject(device, "device_bytes", (double)statistics->device_bytes);
     cJSON_AddNumberToObject(root, "groups", (double)statistics->groups);
     cJSON_AddNumberToObject(root, "kernels", (double)statistics->kernels);
     cJSON_AddNumberToObject(root, "phases", (double)statistics->phases);

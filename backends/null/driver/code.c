@@ -102,6 +102,10 @@ uir_status uir_null_prepare(uir_driver_device *device, uir_driver_launch *launch
     null_prepared *p = prepared_of(launch);
     launch->is_prepared = false;
     UIR_TRY(uir_driver_check_preparation(device, launch, diagnostics));
+    pthread_mutex_lock(&device->lock);
+    if (device->most_pointers < launch->pointer_count) device->most_pointers = launch->pointer_count;
+    if (device->most_phases < launch->phase_count) device->most_phases = launch->phase_count;
+    pthread_mutex_unlock(&device->lock);
     size_t arrays = round_up(launch->pointer_count * sizeof(void *));
     char *at = (char *)launch->state + round_up(sizeof *p);
     p->pointers = (void **)(void *)at;

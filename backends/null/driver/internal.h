@@ -101,6 +101,7 @@ struct uir_driver_device {
     bool is_lazy;       /* a wait executes what it needs alone */
     uint32_t eagerness; /* of 4: how often a request executes when another is submitted */
     unsigned char pattern;
+    uint32_t most_pointers, most_phases; /* of the launches prepared so far */
     null_storage *storages;
     uir_driver_queue *queues;
     double clock; /* of the host */

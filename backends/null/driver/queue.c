@@ -46,16 +46,6 @@ static uir_status grow(uir_driver_queue *queue) {
     return UIR_STATUS_OK;
 }
 
-/* The place of the next request, whose arrays may be those of an earlier one. */
-static uir_status next_request(uir_driver_queue *queue, null_request_kind kind, null_request **out_request) {
-    if (queue->count == queue->capacity) UIR_TRY(grow(queue));
-    null_request *request = request_at(queue, queue->count);
-    request->kind = kind;
-    request->submitted = queue->device->clock;
-    *out_request = request;
-    return UIR_STATUS_OK;
-}
-
 static uir_status ensure_array(const uir_allocator *allocator, void **data, uint32_t *capacity, uint32_t count,
                                size_t size) {
     void *grown;
@@ -64,6 +54,32 @@ static uir_status ensure_array(const uir_allocator *allocator, void **data, uint
     if (*data) uir_release(allocator, *data, *capacity * size);
     *data = grown;
     *capacity = count;
+    return UIR_STATUS_OK;
+}
+
+/* Gives all places that hold no request room for any launch, so that later ones allocate nothing. */
+static uir_status ensure_arrays(uir_driver_queue *queue) {
+    const uir_driver_device *device = queue->device;
+    for (uint32_t i = queue->count; i < queue->capacity; i++) {
+        null_request *request = request_at(queue, i);
+        UIR_TRY(ensure_array(&device->allocator, (void **)&request->pointers, &request->pointer_capacity,
+                             device->most_pointers, sizeof *request->pointers));
+        UIR_TRY(ensure_array(&device->allocator, (void **)&request->begins, &request->begin_capacity,
+                             device->most_phases, sizeof *request->begins));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The place of the next request. */
+static uir_status next_request(uir_driver_queue *queue, null_request_kind kind, null_request **out_request) {
+    const uir_driver_device *device = queue->device;
+    if (queue->count == queue->capacity) UIR_TRY(grow(queue));
+    null_request *request = request_at(queue, queue->count);
+    if (request->pointer_capacity < device->most_pointers || request->begin_capacity < device->most_phases)
+        UIR_TRY(ensure_arrays(queue));
+    request->kind = kind;
+    request->submitted = queue->device->clock;
+    *out_request = request;
     return UIR_STATUS_OK;
 }
 
@@ -227,14 +243,9 @@ static void submit(uir_driver_queue *queue, null_request *request) {
 
 static uir_status submit_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
                                 uint32_t phase_count, uir_diagnostics *diagnostics) {
-    const uir_allocator *allocator = &queue->device->allocator;
     null_request *request;
     UIR_TRY(uir_driver_check_launch(queue->device, &queue->device->facts, launch, phase, phase_count, diagnostics));
     UIR_TRY(next_request(queue, NULL_LAUNCH, &request));
-    UIR_TRY(ensure_array(allocator, (void **)&request->pointers, &request->pointer_capacity, launch->pointer_count,
-                         sizeof *request->pointers));
-    UIR_TRY(ensure_array(allocator, (void **)&request->begins, &request->begin_capacity, phase_count,
-                         sizeof *request->begins));
     request->launch = launch;
     request->phase = phase;
     request->phase_count = phase_count;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kernels for described machines, printed by the null backend's emitter and run: `run_null.py [--all]`.
+"""Kernels for described machines, printed by the skeleton backend's emitter and run: `run_skeleton.py [--all]`.
 
 For each device: a model's kernels, as uir-opt makes them, are emitted as C on the simulated machine, compiled and held
-to the interpreter (uir-null-kernels). What asks for an emitter that there is none of is refused with what to do.
+to the interpreter (uir-skeleton-kernels). What asks for an emitter that there is none of is refused with what to do.
 
 In: the programs in $UIR_BIN, the models in $UIR_MODELS_BUILT. --all: all models for all devices, which takes a quarter
 of an hour.
@@ -16,7 +16,7 @@ from suite import MODELS, NO_MODELS, ROOT, Suite, find_model, list_models, make_
 
 LUNE = os.path.join(ROOT, "docs", "lune.device")
 DEVICES = {  # and their models where not all are asked for
-    "null": ["lstm_classifier", "silero_vad"],
+    "skeleton": ["lstm_classifier", "silero_vad"],
     LUNE: ["lstm_classifier", "silero_vad"],
     "ascend:910B1": ["lstm_classifier"],
     "cuda:sm_90": ["lstm_classifier"],
@@ -33,7 +33,7 @@ def check_model(device, name, sizes, folder):
     tell(done.returncode == 0, f"{device}: {name}: {done.stderr[:300]}")
     if done.returncode != 0:
         return
-    done = run("uir-null-kernels", str(sizes), *(select(device) if device.endswith(".device") else []), kernels)
+    done = run("uir-skeleton-kernels", str(sizes), *(select(device) if device.endswith(".device") else []), kernels)
     counts = read_counts(done.stdout)
     tell(counts is not None and done.returncode == 0,
          f"{device}: {name}: {done.stdout[-600:]}{done.stderr[-300:]}")
@@ -51,8 +51,8 @@ def check_words(folder):
     model = find_model("lstm_classifier")
     done = run("uir-opt", model, "--device-file", unknown, "--after", "emit")
     tell(done.returncode != 0 and "docs/porting.md" in done.stderr, f"no emitter: {done.stderr[:300]}")
-    done = run("uir-opt", model, "--device-file", unknown, "--after", "emit", "--emitter", "null")
-    tell(done.returncode == 0 and "mma(t_f32, VIEW(" in done.stdout, f"emitter null: {done.stderr[:300]}")
+    done = run("uir-opt", model, "--device-file", unknown, "--after", "emit", "--emitter", "skeleton")
+    tell(done.returncode == 0 and "mma(t_f32, VIEW(" in done.stdout, f"emitter skeleton: {done.stderr[:300]}")
     done = run("uir-opt", model, "--after", "emit", "--emitter", "nulls")
     tell(done.returncode != 0 and "nulls" in done.stderr and "--list" in done.stderr, f"nulls: {done.stderr[:300]}")
 

@@ -1,8 +1,8 @@
-/* The skeleton of a backend: emits kernels for an imaginary machine (tests/backends/null/machine).
+/* The skeleton of a backend: emits kernels for an imaginary machine (tests/backends/skeleton/machine).
  *
  * In: a verified iGraph of any device. Out: C. To be copied for a real machine: docs/porting.md. */
-#ifndef UIR_BACKENDS_NULL_TARGET_NULL_H
-#define UIR_BACKENDS_NULL_TARGET_NULL_H
+#ifndef UIR_BACKENDS_SKELETON_TARGET_SKELETON_H
+#define UIR_BACKENDS_SKELETON_TARGET_SKELETON_H
 
 #include "backends/source/target.h"
 
@@ -10,8 +10,8 @@
  * and all pointers of device memory in order. Appends its tiling function, `int kINDEX_NAME_choose(const int64_t
  * *sizes, int64_t workers, int64_t *tiles)`, 0 if the kernel does not support the dims. UNSUPPORTED for operations
  * without an instruction. */
-uir_status uir_null_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
+uir_status uir_skeleton_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
 
-extern const uir_target uir_null_target; /* its row of backends.def */
+extern const uir_target uir_skeleton_target; /* its row of backends.def */
 
 #endif

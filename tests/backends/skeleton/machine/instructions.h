@@ -3,7 +3,7 @@
 #ifndef NULL_INSTRUCTIONS_H
 #define NULL_INSTRUCTIONS_H
 
-#include "tests/backends/null/machine/operands.h"
+#include "tests/backends/skeleton/machine/operands.h"
 
 /* ---- element by element ---- */
 typedef number operation(type t, const number *x);

@@ -1,6 +1,6 @@
 /* An iGraph to C on a machine that does not exist: a snippet for each instruction, operands, and the frame of a kernel.
  * From an instruction to its text is local: nothing looks around in the kernel. */
-#include "backends/null/target/null.h"
+#include "backends/skeleton/target/skeleton.h"
 
 #include <string.h>
 
@@ -260,7 +260,7 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     return e->c.failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->c.text);
 }
 
-uir_status uir_null_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
+uir_status uir_skeleton_emit(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
     emitter e = {.c = {.igraph = igraph, .text = text}};
     UIR_TRY(check(igraph, diagnostics));
     uir_arena_init(&e.c.arena, &igraph->allocator);
@@ -269,4 +269,4 @@ uir_status uir_null_emit(const uir_igraph *igraph, uint32_t index, uir_text *tex
     return status;
 }
 
-const uir_target uir_null_target = {.name = "null", .emit = uir_null_emit};
+const uir_target uir_skeleton_target = {.name = "skeleton", .emit = uir_skeleton_emit};

@@ -1,10 +1,10 @@
-/* The machine that does not exist, simulated: what a kernel that backends/null/target emits includes.
+/* The machine that does not exist, simulated: what a kernel that backends/skeleton/target emits includes.
  *
  * A machine's own header stands in its place. Groups of units are threads that meet where the kernel says so. */
 #ifndef NULL_MACHINE_H
 #define NULL_MACHINE_H
 
-#include "tests/backends/null/machine/instructions.h"
+#include "tests/backends/skeleton/machine/instructions.h"
 
 #include <pthread.h>
 

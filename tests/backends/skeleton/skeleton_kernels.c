@@ -1,11 +1,12 @@
-/* The null backend's kernels, run: `uir-null-kernels SIZES [--device-file F] [--random N] [--instructions] FILE...`.
+/* The skeleton backend's kernels, run: `uir-skeleton-kernels SIZES [--device-file F] [--random N] [--instructions]
+ * FILE...`.
  *
  * Every kernel of the files (texts in which some stand, or folders of .igraph files), N random ones, and those of every
  * instruction that the CPU has, is emitted as C on machine.h, compiled by the system's compiler, and run at up to SIZES
  * sizes, primes first; results are the interpreter's in every bit, and the emitted tiling function chooses what the
  * kernel's own does. Kernels of any device: they print alike. Ends with "N passed, M failed, S skipped". */
 #define _DEFAULT_SOURCE
-#include "backends/null/target/null.h"
+#include "backends/skeleton/target/skeleton.h"
 #include "backends/source/source.h"
 #include "tests/ir/kernel/campaign/generate.h"
 #include "tests/ir/kernel/campaign/harness.h"
@@ -171,7 +172,7 @@ static bool compile(tests *t, const char *source, const char *object) {
                            "-shared",
                            "-fPIC",
                            "-I.",
-                           "-Itests/backends/null/machine",
+                           "-Itests/backends/skeleton/machine",
                            "-o",
                            (char *)(uintptr_t)object,
                            (char *)(uintptr_t)source,
@@ -196,7 +197,7 @@ static void *load(tests *t, uir_igraph *const *kernels, uint32_t count) {
     snprintf(object, sizeof object, "%s/kernels%u.so", t->folder, (unsigned)(t->passed + t->failed));
     uir_text_init(&text, &t->h.allocator);
     for (uint32_t i = 0; i < count; i++)
-        if (uir_null_emit(kernels[i], i, &text, &t->h.diagnostics) != UIR_STATUS_OK)
+        if (uir_skeleton_emit(kernels[i], i, &text, &t->h.diagnostics) != UIR_STATUS_OK)
             fail(t, "@%s is not emitted", kernels[i]->name);
     for (const char *at = text.data; at && (at = strstr(at, "make_list")) != NULL; at++) t->listed++;
     FILE *file = fopen(source, "wb");
@@ -309,10 +310,10 @@ int main(int argc, char **argv) {
     static tests t;
     const char *temporary = getenv("TMPDIR");
     if (argc < 3) {
-        fputs("uir-null-kernels SIZES [--device-file F] [--random N] [--instructions] FILE...\n", stderr);
+        fputs("uir-skeleton-kernels SIZES [--device-file F] [--random N] [--instructions] FILE...\n", stderr);
         return 2;
     }
-    snprintf(t.folder, sizeof t.folder, "%s/uir-null-XXXXXX", temporary ? temporary : "/tmp");
+    snprintf(t.folder, sizeof t.folder, "%s/uir-skeleton-XXXXXX", temporary ? temporary : "/tmp");
     if (!mkdtemp(t.folder)) {
         perror(t.folder);
         return 1;

@@ -1,0 +1,193 @@
+/* A package on its device: the kernels that the device loads, and the constants that they read. */
+#include "runtime/internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- memory ---- */
+bool uir_rt_device_allocate(uir_package *p, uir_rt_buffer *buffer) {
+    const uir_rt_device *d = &p->device;
+    return d->driver->allocate(d->device, UIR_MEMORY_DEVICE, buffer->capacity, NULL, &buffer->device, &buffer->data) ==
+           UIR_STATUS_OK;
+}
+
+void uir_rt_device_release(uir_package *p, uir_rt_buffer *buffer) {
+    p->device.driver->release(p->device.device, buffer->device);
+}
+
+/* ---- kernels ---- */
+static bool has_kernel(void *user, uint32_t variant) {
+    return ((uir_rt_device *)user)->kernels[variant] != NULL;
+}
+
+static uir_status find_kernel(void *user, uint32_t variant, uint32_t same, const uir_kernel_entry *entry,
+                              uir_diagnostics *diagnostics) {
+    uir_rt_device *d = user;
+    if (same == UIR_PLAN_NONE) return d->driver->find(d->code, entry, diagnostics, &d->kernels[variant]);
+    d->kernels[variant] = d->kernels[same];
+    return UIR_STATUS_OK;
+}
+
+/* The image that the device ranks highest: the bytecode, or a native object. */
+static uir_status choose_image(const uir_package *p, uir_diagnostics *diagnostics, uir_driver_image *out_image,
+                               uint32_t *out_native) {
+    const uir_rt_device *d = &p->device;
+    const uir_package_section *code = uir_rt_find_section(p, UIR_PACKAGE_CODE, 0);
+    uint32_t best = code ? d->driver->rank(d->device, UIR_PLAN_BYTECODE) : 0;
+    *out_native = UIR_PLAN_NONE;
+    if (best) *out_image = (uir_driver_image){UIR_PLAN_BYTECODE, code->data, (size_t)code->size};
+    for (uint32_t i = 0; i < p->plan.natives_count && p->trusted; i++) {
+        const uir_plan_native *n = &p->plan.natives[i];
+        const char *format = uir_plan_get_text(&p->plan, n->isa);
+        const uir_package_section *s =
+            n->section == UIR_PLAN_NONE ? NULL : uir_rt_find_section(p, UIR_PACKAGE_NATIVE, n->section);
+        uint32_t rank = s ? d->driver->rank(d->device, format) : 0;
+        if (rank <= best) continue;
+        best = rank;
+        *out_native = i;
+        *out_image = (uir_driver_image){format, s->data, (size_t)s->size};
+    }
+    return best ? UIR_STATUS_OK
+                : uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "pack the model again for this device",
+                                 "the package has no code that device %s can run", d->facts->name);
+}
+
+static uir_status check_kernels(const uir_package *p, uir_diagnostics *diagnostics) {
+    for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
+        for (uint32_t v = 0; v < p->plan.kernels[k].variant_count && p->analysis.kernels[k].on_device; v++)
+            if (!p->device.kernels[p->plan.kernels[k].first_variant + v])
+                return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                                 "the package's code for device %s lacks kernel @%s", p->device.facts->name,
+                                 uir_plan_get_text(&p->plan, p->plan.kernels[k].name));
+    }
+    return UIR_STATUS_OK;
+}
+
+/* ---- constants ---- */
+static void want_constant(uir_package *p, uint32_t constant) {
+    uir_rt_device *d = &p->device;
+    uint64_t alignment = d->facts->alignment > RT_ALIGN ? d->facts->alignment : RT_ALIGN;
+    if (d->offsets[constant] != UINT64_MAX) return;
+    d->offsets[constant] = (d->weights_size + alignment - 1) / alignment * alignment;
+    d->weights_size = d->offsets[constant] + p->plan.constants[constant].size;
+}
+
+static uir_status find_constants(uir_package *p) {
+    uir_rt_device *d = &p->device;
+    UIR_TRY_ALLOCATE(d->offsets,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->plan.constants_count + 1, sizeof *d->offsets));
+    for (uint32_t i = 0; i < p->plan.constants_count; i++) d->offsets[i] = UINT64_MAX;
+    for (uint32_t t = 0; t < p->plan.tensors_count; t++)
+        if (p->plan.tensors[t].storage == UIR_PLAN_STORAGE_CONSTANT &&
+            uir_plan_get_domain(&p->plan, t) == UIR_PLAN_ON_DEVICE)
+            want_constant(p, p->plan.tensors[t].index);
+    for (uint32_t i = 0; i < p->plan.steps_count; i++) {
+        if (uir_plan_get_queue(&p->plan, i) == UIR_PLAN_QUEUE_HOST) continue;
+        uir_plan_list constants = p->plan.steps[i].constants;
+        for (uint32_t k = 0; k < constants.count; k++) want_constant(p, uir_plan_get_word(&p->plan, constants, k));
+    }
+    return UIR_STATUS_OK;
+}
+
+uir_region uir_rt_constant_region(const uir_package *p, uint32_t constant, uir_plan_domain domain) {
+    const uir_plan_constant *c = &p->plan.constants[constant];
+    return domain == UIR_PLAN_ON_DEVICE ? uir_rt_in_buffer(&p->device.weights, p->device.offsets[constant], c->size)
+                                        : uir_rt_on_host(p->weights + c->offset, (size_t)c->size);
+}
+
+/* ---- load and unload ---- */
+uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
+    uir_rt_device *d = &p->device;
+    uir_driver_image image;
+    uint32_t native;
+    if (!p->plan.devices_count) return UIR_STATUS_OK;
+    if (!d->driver || strcmp(d->driver->name, uir_plan_get_text(&p->plan, p->plan.devices[0].name)))
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                              "name the package's device, or pack the model for another one",
+                              "the package is for device %s, which is not the one that it is opened for",
+                              uir_plan_get_text(&p->plan, p->plan.devices[0].name));
+    if (d->driver->version != UIR_DRIVER_VERSION)
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                         "the driver of device %s has version %u; this runtime needs %d",
+                         uir_plan_get_text(&p->plan, p->plan.devices[0].name), d->driver->version, UIR_DRIVER_VERSION);
+    d->facts = d->driver->get_facts(d->device);
+    if (d->facts->is_harmful && !p->trusted)
+        return uir_error_hint(
+            diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "open the package as trusted if you know who made it",
+            "code for device %s can reach memory that is not its own; the package is not trusted", d->facts->name);
+    if (pthread_mutex_init(&d->lock, NULL)) return UIR_STATUS_OUT_OF_MEMORY;
+    d->has_lock = true;
+    UIR_TRY(find_constants(p));
+    UIR_TRY_ALLOCATE(d->kernels,
+                     uir_arena_allocate_array(&p->arena, (size_t)p->plan.variants_count + 1, sizeof *d->kernels));
+    UIR_TRY(choose_image(p, diagnostics, &image, &native));
+    UIR_TRY(d->driver->load(d->device, &image, diagnostics, &d->code));
+    const uir_rt_search what = {find_kernel, has_kernel, d, native, NULL, image.size};
+    UIR_TRY(uir_rt_find_kernels(p, &what, diagnostics));
+    return check_kernels(p, diagnostics);
+}
+
+void uir_rt_device_unload(uir_package *p) {
+    uir_rt_device *d = &p->device;
+    if (d->weights.device) uir_rt_device_release(p, &d->weights);
+    if (d->code) d->driver->unload(d->device, d->code);
+    if (d->has_lock) pthread_mutex_destroy(&d->lock);
+}
+
+/* ---- the constants' copy ---- */
+/* The pages of the host are not needed any more; a mapped file gives them again. */
+static void rest_weights(const uir_package *p) {
+    const uir_package_section *weights = uir_rt_find_section(p, UIR_PACKAGE_WEIGHTS, 0);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (!p->file.mapped || !weights) return;
+    uintptr_t begin = ((uintptr_t)weights->data + page - 1) / page * page,
+              end = ((uintptr_t)weights->data + weights->size) / page * page;
+    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+static uir_status copy_weights(uir_runtime *r) {
+    uir_rt_device *d = &r->package->device;
+    UIR_TRY(uir_rt_buffer_grow(r, &d->weights, UIR_PLAN_ON_DEVICE, d->weights_size, UIR_PLAN_NONE));
+    for (uint32_t i = 0; i < r->plan->constants_count; i++) {
+        const uir_plan_constant *c = &r->plan->constants[i];
+        if (d->offsets[i] == UINT64_MAX) continue;
+        const uir_region to = uir_rt_in_buffer(&d->weights, d->offsets[i], c->size),
+                         from = uir_rt_on_host(r->package->weights + c->offset, (size_t)c->size);
+        UIR_TRY(uir_rt_copy(r, UIR_PLAN_NONE, UIR_PLAN_QUEUE_UPLOAD, &to, &from, c->size));
+    }
+    return uir_rt_drain(r);
+}
+
+uir_status uir_rt_device_need_weights(uir_runtime *r) {
+    uir_rt_device *d = &r->package->device;
+    uir_status status = UIR_STATUS_OK;
+    if (atomic_load_explicit(&d->has_weights, memory_order_acquire)) return UIR_STATUS_OK;
+    pthread_mutex_lock(&d->lock);
+    if (!atomic_load_explicit(&d->has_weights, memory_order_relaxed)) {
+        status = copy_weights(r);
+        if (status == UIR_STATUS_OK) {
+            rest_weights(r->package);
+            atomic_store_explicit(&d->has_weights, true, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+/* ---- statistics ---- */
+uint64_t uir_rt_device_sum(const uir_runtime *r) {
+    uint64_t sum = r->package->device.weights.capacity;
+    for (uint32_t i = 0; i < 2; i++) sum += r->queues.workspaces[i].capacity;
+    for (uint32_t i = 0; i < r->analysis->epochs.count; i++) sum += r->epochs[i].blocks[UIR_PLAN_ON_DEVICE].capacity;
+    for (uint32_t i = 0; i < r->plan->tensors_count; i++) sum += r->owned[i].device ? r->owned[i].capacity : 0;
+    for (uint32_t i = 0; i < r->plan->inputs_count; i++) sum += r->device_inputs[i].capacity;
+    for (uint32_t i = 0; i < r->plan->outputs_count; i++) sum += r->device_results[i].capacity;
+    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
+        if (r->plan->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
+        const uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
+        for (uint32_t k = 0; k < 2 * r->plan->steps[i].inputs.count; k++)
+            sum += loop->slots[k].device ? loop->slots[k].capacity : 0;
+    }
+    return sum;
+}

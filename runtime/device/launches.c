@@ -1,0 +1,88 @@
+/* Launches of a device: kernels bound to sizes, with workspaces that launches of one queue share. */
+#include "runtime/internal.h"
+
+uir_status uir_rt_device_launch_create(uir_runtime *r, uir_rt_launch *l, const uir_rt_kernel_info *most) {
+    uir_rt_device_launch *d;
+    UIR_TRY_ALLOCATE(d, uir_arena_allocate_array(&r->arena, 1, sizeof *d));
+    UIR_TRY_ALLOCATE(d->pointers, uir_arena_allocate_array(&r->arena, (size_t)most->pointers + 1, sizeof *d->pointers));
+    UIR_TRY_ALLOCATE(d->needed, uir_arena_allocate_array(&r->arena, (size_t)most->pointers + 1, sizeof *d->needed));
+    d->base = (uir_driver_launch){.symbols = l->symbols,
+                                  .needed = d->needed,
+                                  .indices = l->indices,
+                                  .pointers = d->pointers,
+                                  .begins = l->begins,
+                                  .cancel = &r->cancel};
+    l->on_device = d;
+    return UIR_STATUS_OK;
+}
+
+static void retire(uir_runtime *r, uir_rt_device_launch *d) {
+    const uir_rt_device *device = &r->package->device;
+    if (d->base.is_prepared) device->driver->retire(device->device, &d->base);
+}
+
+void uir_rt_device_launch_destroy(uir_runtime *r, uir_rt_launch *l) {
+    uir_rt_device_launch *d = l->on_device;
+    retire(r, d);
+    if (d->base.state) uir_release(&r->allocator, d->base.state, d->state_capacity);
+}
+
+static uir_status ensure_state(uir_runtime *r, uir_rt_device_launch *d, size_t size) {
+    void *state;
+    if (size <= d->state_capacity && d->base.state) return UIR_STATUS_OK;
+    if (!size) size = 1;
+    UIR_TRY_ALLOCATE(state, uir_allocate_zeroed(&r->allocator, size));
+    if (d->base.state) uir_release(&r->allocator, d->base.state, d->state_capacity);
+    d->base.state = state;
+    d->state_capacity = size;
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_rt_device_prepare(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
+    const uir_rt_device *device = &r->package->device;
+    const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[step].target];
+    uir_rt_device_launch *d = l->on_device;
+    const uir_driver_kernel *kernel = device->kernels[k->first_variant + l->variant_index];
+    retire(r, d);
+    UIR_TRY(ensure_state(r, d, device->driver->state_size(kernel)));
+    d->base.kernel = kernel;
+    d->base.dim_count = l->base.dim_count;
+    d->base.tile_count = l->base.tile_count;
+    d->base.pointer_count = l->base.pointer_count;
+    d->base.phase_count = l->base.phase_count;
+    d->base.step = step;
+    uir_status status = device->driver->prepare(device->device, &d->base, r->diagnostics);
+    if (status != UIR_STATUS_OK)
+        return uir_rt_fail_step(r, step, status, "the step's kernel cannot be launched with these sizes");
+    uint64_t *needed = &r->queues.workspace_sizes[d->base.workspace_zeroed];
+    if (*needed < d->base.workspace_size) *needed = d->base.workspace_size;
+    return UIR_STATUS_OK;
+}
+
+static uir_status find_workspace(uir_runtime *r, uir_rt_device_launch *d) {
+    bool zeroed = d->base.workspace_zeroed;
+    uir_rt_buffer *w = &r->queues.workspaces[zeroed];
+    uint64_t needed = r->queues.workspace_sizes[zeroed];
+    d->base.workspace = (uir_region){0};
+    if (!d->base.workspace_size) return UIR_STATUS_OK;
+    bool grows = !w->device || w->capacity < needed;
+    UIR_TRY(uir_rt_buffer_grow(r, w, UIR_PLAN_ON_DEVICE, needed, UIR_PLAN_NONE));
+    d->base.workspace = uir_rt_in_buffer(w, 0, w->capacity);
+    if (!grows || !zeroed) return UIR_STATUS_OK;
+    return r->package->device.driver->fill(r->queues.queues[UIR_PLAN_QUEUE_COMPUTE], &d->base.workspace, 0,
+                                           r->diagnostics);
+}
+
+uir_status uir_rt_device_launch_run(uir_runtime *r, uint32_t step, const uir_rt_launch *l) {
+    const uir_rt_device *device = &r->package->device;
+    uir_driver_queue *queue = r->queues.queues[UIR_PLAN_QUEUE_COMPUTE];
+    uir_rt_device_launch *d = l->on_device;
+    uint32_t joined = device->facts->joins_phases ? l->variant->phase_count : 1;
+    UIR_TRY(find_workspace(r, d));
+    for (uint32_t phase = 0; phase < l->variant->phase_count; phase += joined) {
+        uir_status status = device->driver->launch(queue, &d->base, phase, joined, r->diagnostics);
+        if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "the step's kernel was not launched");
+    }
+    uir_rt_note_request(r, UIR_PLAN_QUEUE_COMPUTE);
+    return UIR_STATUS_OK;
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Models on the null device: a device with memory of its own, whose queues run when and in which order a seed draws.
+
+    run_devices.py [--all] [--seeds N]
+
+In: models in $UIR_MODELS_BUILT, the programs in $UIR_BIN. Each model runs by N seeds, to the VM's bits; steady runs wait as
+often as the table says and allocate nothing; packages run untrusted, and are refused by other devices; waits and copies
+that are taken out of a plan are missed (uir-waits); inputs and outputs bound on the device are read and written there
+(uir-bound). --all: every model, 20 seeds. Out: a line per failure, then
+`N passed, M failed, S skipped`.
+"""
+import glob
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from suite import MODELS, NO_MODELS, Suite, find_model, list_models, make_parser, run  # noqa: E402
+
+QUICK = ["gru_seq", "dlrm", "lstm_classifier", "silero_vad", "silero_vad_16k_op15", "espcn", "llama_tiny_op23", "yolo_tiny"]
+# Times that the host waits in a run: once for the end; for indices that a kernel computes; for sizes that data decide.
+WAITS = {"gru_seq": 1, "dlrm": 2, "lstm_classifier": 1, "silero_vad": 1, "espcn": 1, "llama_tiny_op23": 2, "gpt2_kv": 2, "yolo_tiny": 3}
+# Packages whose plans are edited, with the extent of their symbolic dims.
+EDITED = {"gru_seq": 3, "lstm_classifier": 3, "dlrm": 3, "espcn": 3}
+EDITED_ALL = {**EDITED, "whisper_tiny_decoder": 3}
+suite = Suite()
+
+
+def find_data(model):
+    sets = sorted(glob.glob(os.path.join(os.path.dirname(model), "test_data_set_*")))
+    return sets[0] if sets else os.path.dirname(model)
+
+
+def read_outputs(folder):
+    return {os.path.basename(path): open(path, "rb").read() for path in glob.glob(os.path.join(folder, "*.pb"))}
+
+
+def check_bits(name, seeds):
+    model = find_model(name)
+    with tempfile.TemporaryDirectory(prefix="uir-devices-") as scratch:
+        outputs = {}
+        for device in ["vm"] + [f"null:{seed}" for seed in seeds]:
+            folder = os.path.join(scratch, device.replace(":", "_"))
+            done = run("uir-run", model, "--device", device, "--cache", os.path.join(scratch, "cache"), "--data", find_data(model),
+                       "--quiet", "--save", folder)
+            outputs[device] = read_outputs(folder)
+            if device == "vm":
+                continue
+            same = outputs[device] == outputs["vm"] and len(outputs["vm"]) > 0
+            suite.tell(same, f"{name} on {device}: other bits than the VM's; exit {done.returncode}\n{done.stderr[:500]}")
+
+
+def check_steady(name):
+    model = find_model(name)
+    done = run("uir-run", model, "--device", "null:3", "--no-cache", "--data", find_data(model), "--bench", "--iterations", 2,
+               "--warmup", 2, "--json")
+    bus = json.loads(done.stdout)["bus"] if done.returncode == 0 else {"waits": done.stderr}
+    suite.tell(bus["waits"] == WAITS[name], f"{name}: {bus['waits']} waits in a steady run, {WAITS[name]} expected")
+    done = run("uir-steady", model, "null", 1, find_data(model), find_data(model))
+    suite.tell(done.returncode == 0, f"{name}: uir-steady on null, exit {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def check_packages(edited, seeds):
+    with tempfile.TemporaryDirectory(prefix="uir-devices-") as scratch:
+        words = []
+        for name, dim in edited.items():
+            model, package = find_model(name), os.path.join(scratch, name + ".uir")
+            done = run("uir-pack", model, "-o", package, "--device", "null", "--quiet")
+            if not suite.tell(done.returncode == 0, f"uir-pack {name} --device null: {done.stderr}"):
+                continue
+            words += ["--dim", dim, package]
+            for program, seed in (("uir-run", 5), ("uir-run-package", 6)):
+                done = run(program, package, "--device", f"null:{seed}", "--data", find_data(model), "--quiet")
+                suite.tell(done.returncode == 0, f"{name}: its package on null by {program}: {done.stderr}")
+            done = run("uir-run", package, "--device", "vm", "--quiet")
+            suite.tell(done.returncode == 5 and "for device null" in done.stderr, f"{name}: its package on the VM: {done.stderr}")
+        done = run("uir-waits", "--seeds", seeds, *words)
+        suite.tell(done.returncode == 0, f"uir-waits: exit {done.returncode}\n{done.stderr}")
+        print(done.stdout)
+        done = run("uir-bound", *words)
+        suite.tell(done.returncode == 0, f"uir-bound: exit {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def check_words():
+    for device in ("null:x", "null:-1", "null:"):
+        done = run("uir-run", find_model("gru_seq"), "--device", device, "--quiet")
+        suite.tell(done.returncode == 2 and "is not a seed" in done.stderr, f"--device {device}: exit {done.returncode}, {done.stderr}")
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--all", action="store_true")
+    arguments = parser.parse_args()
+    if not os.path.isdir(MODELS):
+        suite.skip(NO_MODELS)
+        sys.exit(suite.end())
+    seeds = range(arguments.seeds or (20 if arguments.all else 3))
+    for name in list_models() if arguments.all else QUICK:
+        check_bits(name, seeds)
+    for name in WAITS if arguments.all else [name for name in WAITS if name in QUICK]:
+        check_steady(name)
+    check_packages(EDITED_ALL if arguments.all else EDITED, 20 if arguments.all else 8)
+    check_words()
+    sys.exit(suite.end())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+#include "tests/devices/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+extern const uir_driver uir_null_driver;
+extern const uir_kernel_format uir_vm_format;
+
+enum { MOST_BYTES = 1 << 26 };
+
+void *devices_read_file(const char *path, size_t *out_size) {
+    FILE *f = fopen(path, "rb");
+    void *bytes = aligned_alloc(64, MOST_BYTES);
+    if (!f || !bytes) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        exit(2);
+    }
+    *out_size = fread(bytes, 1, MOST_BYTES, f);
+    fclose(f);
+    return bytes;
+}
+
+uir_package_options devices_open(const uir_allocator *allocator, uint32_t seed) {
+    static const uir_kernel_format *const formats[] = {&uir_vm_format};
+    uir_package_options options = {.formats = formats, .format_count = 1, .driver = &uir_null_driver};
+    char parameter[16];
+    snprintf(parameter, sizeof parameter, "%u", seed);
+    const uir_driver_options driver = {
+        .allocator = allocator, .parameter = parameter, .formats = formats, .format_count = 1};
+    if (uir_null_driver.open(&driver, NULL, &options.device) != UIR_STATUS_OK) exit(2);
+    return options;
+}
+
+size_t devices_get_shape(const uir_package_port *port, int64_t dim, int64_t *out_shape) {
+    size_t count = 1;
+    for (uint32_t d = 0; d < port->rank; d++) {
+        out_shape[d] = port->dims[d] < 0 ? dim : port->dims[d];
+        count *= (size_t)out_shape[d];
+    }
+    return count * uir_dtype_bits(port->dtype) / 8;
+}
+
+void devices_fill(uir_dtype dtype, unsigned char *data, size_t size, uint32_t turn) {
+    for (size_t i = 0; dtype == UIR_DTYPE_F32 && i < size / 4; i++)
+        ((float *)(void *)data)[i] = (float)((double)(((i + 77 * turn) * 2654435761u >> 7) % 1000) / 500 - 1);
+    for (size_t i = 0; dtype == UIR_DTYPE_I64 && i < size / 8; i++)
+        ((int64_t *)(void *)data)[i] = (int64_t)((i + turn) % 3);
+}
