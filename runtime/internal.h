@@ -223,6 +223,7 @@ typedef struct uir_rt_queues {
     uint64_t *points;                               /* by step: of its last request in this run; 0: none */
     uir_rt_buffer workspaces[2];                    /* of launches; the second is zero between them */
     uint64_t workspace_sizes[2];                    /* that launches need */
+    bool is_zero;                                   /* the second workspace; a failed launch leaves it in any state */
     bool has_weights;                               /* the package's constants were there when sizes became known */
     bool is_lost;                                   /* the device executes nothing any more */
 } uir_rt_queues;

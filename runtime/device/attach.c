@@ -83,7 +83,8 @@ static uir_status find_constants(uir_package *p) {
             uir_plan_get_domain(&p->plan, t) == UIR_PLAN_ON_DEVICE)
             want_constant(p, p->plan.tensors[t].index);
     for (uint32_t i = 0; i < p->plan.steps_count; i++) {
-        if (uir_plan_get_queue(&p->plan, i) == UIR_PLAN_QUEUE_HOST) continue;
+        if (uir_plan_get_queue(&p->plan, i) == UIR_PLAN_QUEUE_HOST || p->plan.steps[i].kind != UIR_PLAN_STEP_LAUNCH)
+            continue;
         uir_plan_list constants = p->plan.steps[i].constants;
         for (uint32_t k = 0; k < constants.count; k++) want_constant(p, uir_plan_get_word(&p->plan, constants, k));
     }

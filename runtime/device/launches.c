@@ -65,12 +65,14 @@ static uir_status find_workspace(uir_runtime *r, uir_rt_device_launch *d) {
     uint64_t needed = r->queues.workspace_sizes[zeroed];
     d->base.workspace = (uir_region){0};
     if (!d->base.workspace_size) return UIR_STATUS_OK;
-    bool grows = !w->device || w->capacity < needed;
+    if (!w->device || w->capacity < needed) r->queues.is_zero &= !zeroed;
     UIR_TRY(uir_rt_buffer_grow(r, w, UIR_PLAN_ON_DEVICE, needed, UIR_PLAN_NONE));
     d->base.workspace = uir_rt_in_buffer(w, 0, w->capacity);
-    if (!grows || !zeroed) return UIR_STATUS_OK;
-    return r->package->device.driver->fill(r->queues.queues[UIR_PLAN_QUEUE_COMPUTE], &d->base.workspace, 0,
-                                           r->diagnostics);
+    if (r->queues.is_zero || !zeroed) return UIR_STATUS_OK;
+    UIR_TRY(r->package->device.driver->fill(r->queues.queues[UIR_PLAN_QUEUE_COMPUTE], &d->base.workspace, 0,
+                                            r->diagnostics));
+    r->queues.is_zero = true;
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_rt_device_launch_run(uir_runtime *r, uint32_t step, const uir_rt_launch *l) {

@@ -61,6 +61,7 @@ void uir_rt_queues_close(uir_runtime *r) {
         r->queues.queues[i] = NULL;
         r->queues.is_pending[i] = r->queues.has_news[i] = false;
     }
+    r->queues.is_zero = false;
 }
 
 void uir_rt_queues_destroy(uir_runtime *r) {

@@ -506,6 +506,8 @@ static uir_status try_launch(uir_runtime *r, uint32_t step) {
     uir_status status = uir_rt_launch_prepare(r, step);
     r->diagnostics = diagnostics;
     r->launches[r->analysis->steps[step].index].invalid = status != UIR_STATUS_OK;
+    if (conditional && status == UIR_STATUS_DEVICE_FAILED)
+        return uir_rt_fail_step(r, step, status, "the device refuses the step's kernel");
     return conditional && status != UIR_STATUS_OUT_OF_MEMORY ? UIR_STATUS_OK : status;
 }
 

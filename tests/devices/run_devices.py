@@ -6,7 +6,7 @@
 In: models in $UIR_MODELS_BUILT, the programs in $UIR_BIN. Each model runs by N seeds, to the VM's bits; steady runs wait as
 often as the table says and allocate nothing; packages run untrusted, and are refused by other devices; waits and copies
 that are taken out of a plan are missed (uir-waits); inputs and outputs bound on the device are read and written there
-(uir-bound). --all: every model, 20 seeds. Out: a line per failure, then
+(uir-bound); a driver that refuses each of its calls leaves nothing behind (uir-failing). --all: every model, 20 seeds. Out: a line per failure, then
 `N passed, M failed, S skipped`.
 """
 import glob
@@ -80,6 +80,8 @@ def check_packages(edited, seeds):
         print(done.stdout)
         done = run("uir-bound", *words)
         suite.tell(done.returncode == 0, f"uir-bound: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        done = run("uir-failing", "--every", 1 if seeds > 8 else 3, *words)
+        suite.tell(done.returncode == 0, f"uir-failing: exit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 def check_words():

@@ -161,6 +161,7 @@ static bool change_order(uir_arena *arena, const table *t) {
 enum {
 #define UIR_PLAN_TABLE(type, field) TABLE_##field,
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
         TABLES
 };
@@ -172,6 +173,7 @@ static bool change_plan(uir_arena *arena, uir_plan *plan) {
     records[TABLE_##field] = plan->field;                                                                              \
     tables[TABLE_##field] = (table){&records[TABLE_##field], &plan->field##_count, sizeof *plan->field};
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
     for (uint64_t n = 1 + below(3); n > 0;) {
         const table *t = &tables[below(TABLES)];
@@ -184,6 +186,7 @@ static bool change_plan(uir_arena *arena, uir_plan *plan) {
     }
 #define UIR_PLAN_TABLE(type, field) plan->field = records[TABLE_##field];
     UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+    UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
     return true;
 }

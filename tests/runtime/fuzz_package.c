@@ -1,11 +1,13 @@
-/* Damaged packages: `fuzz_package COUNT [SEED [FILE]]`, of a package made here or of a file's. A fourth of the cases
- * changes a byte anywhere: the package must be refused, at the latest by its first run. The others change the plan or
- * the code and make the hashes right again: words of the sections, or the plan's records, whose fields, lists and order
- * are changed to what others have. Then whatever happens stays within the runtime's memory, which the sanitizers of
- * such a build watch: a package that opens runs three times, with other sizes and data each time. */
+/* Damaged packages: `fuzz_package COUNT [SEED [FILE]]`, of a package made here or of a file's; `null` for FILE: of one
+ * made here for the null device, whose plan has domains, queues and waits, by devices of drawn seeds. A fourth of the
+ * cases changes a byte anywhere: the package must be refused, at the latest by its first run. The others change the
+ * plan or the code and make the hashes right again: words of the sections, or the plan's records, whose fields, lists
+ * and order are changed to what others have. Then whatever happens stays within the runtime's memory, which the
+ * sanitizers of such a build watch: a package that opens runs three times, with other sizes and data each time. */
 #include "tests/runtime/support.h"
 
 #include "package/plan.h"
+#include "runtime/driver.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -224,6 +226,21 @@ static uir_status run_once(uir_package *package, uir_runtime *r, int64_t size) {
 
 static uint64_t runs; /* of all cases */
 
+extern const uir_driver uir_null_driver;
+static bool on_null;
+
+static uir_package_options open_device(const uir_allocator *allocator) {
+    uir_package_options options = open_by_vm;
+    char seed[8];
+    if (!on_null) return options;
+    snprintf(seed, sizeof seed, "%u", (unsigned)below(64));
+    const uir_driver_options device = {
+        .allocator = allocator, .parameter = seed, .formats = options.formats, .format_count = options.format_count};
+    options.driver = &uir_null_driver;
+    if (uir_null_driver.open(&device, NULL, &options.device) != UIR_STATUS_OK) exit(1);
+    return options;
+}
+
 static uir_status open_and_run(const char *bytes, size_t size) {
     limited l = {uir_allocator_system(), 0};
     uir_allocator allocator = {limited_resize, &l};
@@ -233,7 +250,9 @@ static uir_status open_and_run(const char *bytes, size_t size) {
     uir_runtime_options threads = {.threads = 1 + (uint32_t)below(2)};
     const int64_t sizes[] = {5, (int64_t)below(3), 3 + (int64_t)below(40)};
     uir_diagnostics_init(&diagnostics, &allocator);
-    uir_status status = uir_package_open(bytes, size, &open_by_vm, &allocator, &diagnostics, &package), first;
+    const uir_allocator system = uir_allocator_system();
+    const uir_package_options options = open_device(&system);
+    uir_status status = uir_package_open(bytes, size, &options, &allocator, &diagnostics, &package), first;
     first = status;
     if (status == UIR_STATUS_OK) status = uir_runtime_create(package, &threads, &allocator, &diagnostics, &r);
     if (first == UIR_STATUS_OK) first = status;
@@ -245,6 +264,7 @@ static uir_status open_and_run(const char *bytes, size_t size) {
     }
     uir_runtime_destroy(r);
     uir_package_close(package);
+    if (options.driver) options.driver->close(options.device);
     uir_diagnostics_deinit(&diagnostics);
     if (l.used) {
         printf("%zu bytes were not given back\n", l.used);
@@ -304,6 +324,7 @@ static void note_field(fields *f, void *at, size_t size) {
         type##_fields(W, Q, r)                                                                                         \
     }
 UIR_PLAN_TABLES(UIR_PLAN_TABLE)
+UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)
 #undef UIR_PLAN_TABLE
 #undef Q
 #undef W
@@ -316,7 +337,7 @@ typedef struct table {
 
 static table pick_table(uir_plan *p) {
 #define UIR_PLAN_TABLE(type, field) {list_##field, p->field##_count, sizeof(type), (char *)p->field},
-    const table all[] = {UIR_PLAN_TABLES(UIR_PLAN_TABLE)};
+    const table all[] = {UIR_PLAN_TABLES(UIR_PLAN_TABLE) UIR_PLAN_DEVICE_TABLES(UIR_PLAN_TABLE)};
 #undef UIR_PLAN_TABLE
     for (;;) {
         table t = all[below(sizeof all / sizeof *all)];
@@ -325,6 +346,8 @@ static table pick_table(uir_plan *p) {
             t = (table){list_steps, p->steps_count, sizeof *p->steps, (char *)p->steps};
         else if (below(2))
             t = (table){list_words, p->words_count, sizeof *p->words, (char *)p->words};
+        else if (p->schedules_count && below(2))
+            t = (table){list_schedules, p->schedules_count, sizeof *p->schedules, (char *)p->schedules};
         else if (below(2))
             t = (table){list_tensors, p->tensors_count, sizeof *p->tensors, (char *)p->tensors};
         if (t.count) return t;
@@ -421,10 +444,17 @@ int main(int count, char **arguments) {
     fixture f;
     uir_text bytes;
     fixture_init(&f);
-    if (count > 3)
+    on_null = count > 3 && !strcmp(arguments[3], "null");
+    if (count > 3 && !on_null)
         read_package(arguments[3], &f.package);
     else
         check_ok(&f, fixture_build(&f, module_text, kernels));
+    if (on_null) {
+        const uir_plan_options for_null = {.device = "null"};
+        f.package.length = 0;
+        check_ok(&f, fixture_plan(&f, &for_null, &f.allocator, &f.package));
+        count = 3;
+    }
     uir_text_init(&bytes, &f.allocator);
     uir_status as_it_is = open_and_run(f.package.data, f.package.length); /* what data a file's wants is not known */
     if (count <= 3 || as_it_is == UIR_STATUS_BAD_FILE) check_ok(&f, as_it_is);
