@@ -678,7 +678,7 @@ def test_random_inputs():
         expect("f32[4,4]" in run(INTERPRET, c.model, "--shape", "x=4x3").out, "--shape")
 
 
-JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "groups": int, "kernels": int, "layouts": dict, "precision": str, "products": dict,
+JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "calls": dict, "bus": dict, "groups": int, "kernels": int, "layouts": dict, "precision": str, "products": dict,
                "phases": int, "dram_bytes": int, "load_ms": float, "compile_ms": float, "first_ms": float,
                "steady_ms": dict, "peak_bytes": int, "faults": int, "cases": int, "agree": bool, "outputs": list, "nodes": list, "elsewhere": list,
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
@@ -698,7 +698,8 @@ def test_json():
             for name, kind in JSON_FIELDS.items():
                 expect(isinstance(report[name], (int, float) if kind is float else kind), f"the kind of {name}")
             expect(report["version"] == 1 and report["ran_on"] == report["device"] == "interpreter", "version and ran_on")
-            expect(set(report["calls"]) == {"native", "vm", "vendor", "host", "interpreter"}, "calls")
+            expect(set(report["calls"]) == {"native", "vm", "vendor", "host", "interpreter", "device"}, "calls")
+            expect(set(report["bus"]) == {"waits", "copies", "bytes_to_device", "bytes_from_device", "device_bytes"}, "bus")
             steady = report["steady_ms"]
             expect(set(steady) == {"p50", "p90", "p99", "n"}, "steady_ms")
             if "--bench" in more:
