@@ -27,34 +27,16 @@ typedef struct site {
     uir_vector(uir_plan_step) checks; /* of tensors of the device: at the end, so that nothing waits for them before */
 } site;
 
-static uint32_t word(const placer *l, uir_plan_list list, uint32_t i) {
-    return l->p->words.data[list.first + i].value;
-}
-
-static uint32_t root_of(const placer *l, uint32_t tensor) {
-    const uir_plan_tensor *tensors = l->p->tensors.data;
-    while (tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS) tensor = tensors[tensor].index;
-    return tensor;
-}
-
 static uint32_t domain_of(const placer *l, uint32_t tensor) {
-    return l->p->domains.data[root_of(l, tensor)].value;
+    return l->p->domains.data[uir_pl_find_root(l->p, tensor)].value;
 }
 
 static void set_domain(placer *l, uint32_t tensor, uint32_t domain) {
-    l->p->domains.data[root_of(l, tensor)].value = domain;
+    l->p->domains.data[uir_pl_find_root(l->p, tensor)].value = domain;
 }
 
 static uint32_t domain_of_queue(uint32_t queue) {
     return queue == UIR_PLAN_QUEUE_HOST ? UIR_PLAN_ON_HOST : UIR_PLAN_ON_DEVICE;
-}
-
-static bool has_bodies(const uir_plan_step *s) {
-    return uir_plan_get_step_row(s->kind)->target == UIR_PLAN_OF_BLOCK;
-}
-
-static bool turns(const uir_plan_step *s) {
-    return (uir_plan_get_step_row(s->kind)->traits & UIR_PLAN_TURNS) != 0;
 }
 
 /* ---- domains ---- */
@@ -63,12 +45,12 @@ static bool is_read_by_device(const placer *l, uint32_t block, uint32_t root) {
     const uir_pl_block *b = &l->p->bodies.data[block];
     for (uint32_t i = 0; i < b->steps.count; i++) {
         const uir_plan_step *s = &b->steps.data[i];
-        if (has_bodies(s) &&
-            (is_read_by_device(l, s->target, root) || (!turns(s) && is_read_by_device(l, s->other, root))))
+        if (uir_pl_has_bodies(s) &&
+            (is_read_by_device(l, s->target, root) || (!uir_pl_turns(s) && is_read_by_device(l, s->other, root))))
             return true;
         for (uint32_t k = 0; k < s->inputs.count && b->queues.data[i] != UIR_PLAN_QUEUE_HOST; k++) {
-            uint32_t t = word(l, s->inputs, k);
-            if (t != UIR_PLAN_NONE && root_of(l, t) == root) return true;
+            uint32_t t = uir_pl_get_word(l->p, s->inputs, k);
+            if (t != UIR_PLAN_NONE && uir_pl_find_root(l->p, t) == root) return true;
         }
     }
     return false;
@@ -82,18 +64,18 @@ static void place_loop(placer *l, const uir_plan_step *s) {
         uint32_t result = body->outputs.data[i + 1], domain = domain_of(l, result);
         if (i < carried) {
             uint32_t port = body->inputs.data[i + 2];
-            if (l->p->tensors.data[root_of(l, result)].storage == UIR_PLAN_STORAGE_PORT)
+            if (l->p->tensors.data[uir_pl_find_root(l->p, result)].storage == UIR_PLAN_STORAGE_PORT)
                 domain = is_read_by_device(l, s->target, port) ? UIR_PLAN_ON_DEVICE : UIR_PLAN_ON_HOST;
             set_domain(l, port, domain);
         }
-        set_domain(l, word(l, s->outputs, i), domain);
+        set_domain(l, uir_pl_get_word(l->p, s->outputs, i), domain);
     }
 }
 
 static void place_branches(placer *l, const uir_plan_step *s) {
     const uir_pl_block *then = &l->p->bodies.data[s->target], *other = &l->p->bodies.data[s->other];
     for (uint32_t i = 0; i < s->outputs.count; i++)
-        set_domain(l, word(l, s->outputs, i),
+        set_domain(l, uir_pl_get_word(l->p, s->outputs, i),
                    domain_of(l, then->outputs.data[i]) | domain_of(l, other->outputs.data[i]));
 }
 
@@ -102,14 +84,14 @@ static void place_block(placer *l, uint32_t block) {
     for (uint32_t i = 0; i < b->steps.count; i++) {
         const uir_plan_step *s = &b->steps.data[i];
         for (uint32_t k = 0; k < s->outputs.count && b->queues.data[i] != UIR_PLAN_QUEUE_HOST; k++) {
-            uint32_t t = word(l, s->outputs, k);
-            if (l->p->tensors.data[root_of(l, t)].storage != UIR_PLAN_STORAGE_OUTPUT)
+            uint32_t t = uir_pl_get_word(l->p, s->outputs, k);
+            if (l->p->tensors.data[uir_pl_find_root(l->p, t)].storage != UIR_PLAN_STORAGE_OUTPUT)
                 set_domain(l, t, UIR_PLAN_ON_DEVICE);
         }
-        if (!has_bodies(s)) continue;
+        if (!uir_pl_has_bodies(s)) continue;
         place_block(l, s->target);
-        if (!turns(s)) place_block(l, s->other);
-        if (turns(s))
+        if (!uir_pl_turns(s)) place_block(l, s->other);
+        if (uir_pl_turns(s))
             place_loop(l, s);
         else
             place_branches(l, s);
@@ -168,7 +150,7 @@ static uir_status make_twin(site *at, uint32_t tensor, uint32_t domain, const ui
     site *main = at;
     while (main->around) main = main->around;
     if (twin.storage == UIR_PLAN_STORAGE_ALIAS) {
-        uint32_t root = p->tensors.data[root_of(l, tensor)].storage;
+        uint32_t root = p->tensors.data[uir_pl_find_root(l->p, tensor)].storage;
         UIR_TRY(find(at, twin.index, domain, by, &twin.index));
         UIR_TRY(add_tensor(l, twin, domain, out_twin));
         return keep_twin(at, tensor, *out_twin, root == UIR_PLAN_STORAGE_CONSTANT || root == UIR_PLAN_STORAGE_INPUT);
@@ -224,7 +206,7 @@ static bool is_defined(const placer *l, uint32_t root) {
 
 /* Where the step reads its operand `k`. */
 static uint32_t needed_domain(const placer *l, const uir_plan_step *s, uint32_t queue, uint32_t k) {
-    if (turns(s) && k >= 2) return domain_of(l, l->p->bodies.data[s->target].inputs.data[k]);
+    if (uir_pl_turns(s) && k >= 2) return domain_of(l, l->p->bodies.data[s->target].inputs.data[k]);
     return domain_of_queue(queue);
 }
 
@@ -233,7 +215,7 @@ static void note_bound(placer *l, uint32_t tensor) {
     const planner *p = l->p;
     uir_plan_list extents = p->tensors.data[tensor].extents;
     for (uint32_t d = 0; d < extents.count; d++) {
-        const uir_plan_expression *e = &p->expressions.data[word(l, extents, d)];
+        const uir_plan_expression *e = &p->expressions.data[uir_pl_get_word(l->p, extents, d)];
         const uir_plan_operation *o = &p->operations.data[e->first];
         if (e->count == 1 && o->kind == UIR_DIM_SYMBOL) l->is_bound_inside[o->value] = true;
     }
@@ -249,9 +231,10 @@ static uir_status note_bound_symbols(placer *l) {
         for (uint32_t i = 0; i < body->inputs.count; i++) note_bound(l, body->inputs.data[i]);
         for (uint32_t i = 0; i < body->steps.count; i++) {
             const uir_plan_step *s = &body->steps.data[i];
-            for (uint32_t k = 0; k < s->symbols.count; k++) l->is_bound_inside[word(l, s->symbols, k)] = true;
+            for (uint32_t k = 0; k < s->symbols.count; k++)
+                l->is_bound_inside[uir_pl_get_word(l->p, s->symbols, k)] = true;
             for (uint32_t k = 0; k < s->outputs.count; k++) {
-                uint32_t t = word(l, s->outputs, k);
+                uint32_t t = uir_pl_get_word(l->p, s->outputs, k);
                 if (t != UIR_PLAN_NONE && p->tensors.data[t].storage == UIR_PLAN_STORAGE_OWN) note_bound(l, t);
             }
         }
@@ -264,7 +247,7 @@ static bool is_invariant(const placer *l, const uir_plan_step *s) {
     const planner *p = l->p;
     if (s->kind != UIR_PLAN_STEP_DIMS) return false;
     for (uint32_t i = 0; i < s->values.count; i++) {
-        const uir_plan_expression *e = &p->expressions.data[word(l, s->values, i)];
+        const uir_plan_expression *e = &p->expressions.data[uir_pl_get_word(l->p, s->values, i)];
         for (uint32_t k = 0; k < e->count; k++) {
             const uir_plan_operation *o = &p->operations.data[e->first + k];
             if (o->kind == UIR_DIM_SYMBOL && l->is_bound_inside[o->value]) return false;
@@ -284,36 +267,36 @@ static uir_status hoist(site *at, uint32_t block, const uir_plan_step *by) {
         if (queue == MOVED) continue;
         if (is_invariant(l, &s)) {
             l->p->bodies.data[block].queues.data[i] = MOVED;
-            l->is_written.data[root_of(l, word(l, s.outputs, 0))] = true;
+            l->is_written.data[uir_pl_find_root(l->p, uir_pl_get_word(l->p, s.outputs, 0))] = true;
             UIR_TRY(push(at, &s, UIR_PLAN_QUEUE_HOST));
             continue;
         }
         for (uint32_t k = 0; k < s.inputs.count && s.kind != UIR_PLAN_STEP_COPY; k++) {
-            uint32_t t = word(l, s.inputs, k);
-            if (t != UIR_PLAN_NONE && is_defined(l, root_of(l, t)))
+            uint32_t t = uir_pl_get_word(l->p, s.inputs, k);
+            if (t != UIR_PLAN_NONE && is_defined(l, uir_pl_find_root(l->p, t)))
                 UIR_TRY(find(at, t, needed_domain(l, &s, queue, k), by, &twin));
         }
-        if (!has_bodies(&s)) continue;
+        if (!uir_pl_has_bodies(&s)) continue;
         UIR_TRY(hoist(at, s.target, by));
-        if (!turns(&s)) UIR_TRY(hoist(at, s.other, by));
+        if (!uir_pl_turns(&s)) UIR_TRY(hoist(at, s.other, by));
     }
     return UIR_STATUS_OK;
 }
 
 static uir_status rewrite_bodies(site *at, uir_plan_step *s) {
     placer *l = at->l;
-    uint32_t *domains, first = turns(s), count = s->outputs.count;
+    uint32_t *domains, first = uir_pl_turns(s), count = s->outputs.count;
     UIR_TRY_ALLOCATE(domains, uir_arena_allocate_array(&l->p->arena, (size_t)count + 2, sizeof *domains));
-    for (uint32_t i = 0; i < count; i++) domains[i + first] = domain_of(l, word(l, s->outputs, i));
+    for (uint32_t i = 0; i < count; i++) domains[i + first] = domain_of(l, uir_pl_get_word(l->p, s->outputs, i));
     UIR_TRY(rewrite_block(l, s->target, at, s, domains));
-    return turns(s) ? UIR_STATUS_OK : rewrite_block(l, s->other, at, s, domains);
+    return uir_pl_turns(s) ? UIR_STATUS_OK : rewrite_block(l, s->other, at, s, domains);
 }
 
 static bool has_device_part(const placer *l, const uir_plan_step *s) {
     for (uint32_t i = 0; i < s->outputs.count; i++)
-        if (domain_of(l, word(l, s->outputs, i)) == UIR_PLAN_ON_DEVICE) return true;
+        if (domain_of(l, uir_pl_get_word(l->p, s->outputs, i)) == UIR_PLAN_ON_DEVICE) return true;
     for (uint32_t k = 0; k < 2; k++) {
-        const uir_pl_block *b = &l->p->bodies.data[k && !turns(s) ? s->other : s->target];
+        const uir_pl_block *b = &l->p->bodies.data[k && !uir_pl_turns(s) ? s->other : s->target];
         for (uint32_t i = 0; i < b->queues.count; i++)
             if (b->queues.data[i] != UIR_PLAN_QUEUE_HOST) return true;
     }
@@ -324,7 +307,7 @@ static bool has_device_part(const placer *l, const uir_plan_step *s) {
 static uir_status defer_check(site *at, uir_plan_step s) {
     placer *l = at->l;
     uint32_t tensor;
-    UIR_TRY(find(at, word(l, s.inputs, 0), UIR_PLAN_ON_HOST, &s, &tensor));
+    UIR_TRY(find(at, uir_pl_get_word(l->p, s.inputs, 0), UIR_PLAN_ON_HOST, &s, &tensor));
     UIR_TRY(uir_pl_add_list(l->p, &tensor, 1, &s.inputs));
     return uir_vector_push(&l->p->arena, &at->checks, s);
 }
@@ -343,38 +326,40 @@ static uir_status push_checks(site *at) {
 
 static uir_status rewrite_step(site *at, uir_plan_step s, uint32_t queue) {
     placer *l = at->l;
-    if (s.kind == UIR_PLAN_STEP_CHECK && domain_of(l, word(l, s.inputs, 0)) == UIR_PLAN_ON_DEVICE)
+    if (s.kind == UIR_PLAN_STEP_CHECK && domain_of(l, uir_pl_get_word(l->p, s.inputs, 0)) == UIR_PLAN_ON_DEVICE)
         return defer_check(at, s);
     uint32_t *list, count = s.inputs.count > s.outputs.count ? s.inputs.count : s.outputs.count;
     bool is_copy = s.kind == UIR_PLAN_STEP_COPY;
     UIR_TRY_ALLOCATE(list, uir_arena_allocate_array(&l->p->arena, (size_t)count + 1, sizeof *list));
-    if (turns(&s)) UIR_TRY(hoist(at, s.target, &s));
+    if (uir_pl_turns(&s)) UIR_TRY(hoist(at, s.target, &s));
     for (uint32_t k = 0; k < s.inputs.count; k++) {
-        list[k] = word(l, s.inputs, k);
+        list[k] = uir_pl_get_word(l->p, s.inputs, k);
         if (!is_copy) UIR_TRY(find(at, list[k], needed_domain(l, &s, queue, k), &s, &list[k]));
     }
     UIR_TRY(uir_pl_add_list(l->p, list, s.inputs.count, &s.inputs));
-    if (has_bodies(&s)) {
+    if (uir_pl_has_bodies(&s)) {
         UIR_TRY(rewrite_bodies(at, &s));
         if (has_device_part(l, &s)) queue = UIR_PLAN_QUEUE_COMPUTE;
     }
     bool is_twin = false;
     for (uint32_t k = 0; k < s.outputs.count; k++) {
-        list[k] = word(l, s.outputs, k);
+        list[k] = uir_pl_get_word(l->p, s.outputs, k);
         if (list[k] == UIR_PLAN_NONE) continue;
-        l->is_written.data[root_of(l, list[k])] = true;
-        bool is_device = is_copy ? domain_of(l, word(l, s.inputs, 0)) == UIR_PLAN_ON_DEVICE
-                                 : queue == UIR_PLAN_QUEUE_COMPUTE && !has_bodies(&s);
+        l->is_written.data[uir_pl_find_root(l->p, list[k])] = true;
+        bool is_device = is_copy ? domain_of(l, uir_pl_get_word(l->p, s.inputs, 0)) == UIR_PLAN_ON_DEVICE
+                                 : queue == UIR_PLAN_QUEUE_COMPUTE && !uir_pl_has_bodies(&s);
         if (!is_device || domain_of(l, list[k]) == UIR_PLAN_ON_DEVICE) continue;
         is_twin = true;
         UIR_TRY(find_result(at, list[k], &list[k]));
     }
     uir_plan_list given = s.outputs;
     UIR_TRY(uir_pl_add_list(l->p, list, s.outputs.count, &s.outputs));
-    if (is_copy) queue = queue_of_copy(domain_of(l, word(l, s.inputs, 0)), domain_of(l, list[0]));
+    if (is_copy) queue = queue_of_copy(domain_of(l, uir_pl_get_word(l->p, s.inputs, 0)), domain_of(l, list[0]));
     UIR_TRY(push(at, &s, queue));
     for (uint32_t k = 0; k < given.count && is_twin; k++) {
-        uint32_t root = word(l, given, k) == UIR_PLAN_NONE ? UIR_PLAN_NONE : root_of(l, word(l, given, k));
+        uint32_t root = uir_pl_get_word(l->p, given, k) == UIR_PLAN_NONE
+                            ? UIR_PLAN_NONE
+                            : uir_pl_find_root(l->p, uir_pl_get_word(l->p, given, k));
         if (root == UIR_PLAN_NONE || l->p->tensors.data[root].storage != UIR_PLAN_STORAGE_OUTPUT) continue;
         UIR_TRY(push_copy(at, l->twins.data[root], root, &s));
     }

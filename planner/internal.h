@@ -132,6 +132,23 @@ uir_status uir_pl_add_symbols(planner *p, const uir_node_info *node);
  * computed later. */
 uir_status uir_pl_is_sized(planner *p, uir_value_id value, uir_value_id source, bool *out_sized);
 
+/* ---- steps and tensors, as devices.c and place.c look at them ---- */
+static inline uint32_t uir_pl_get_word(const planner *p, uir_plan_list list, uint32_t i) {
+    return p->words.data[list.first + i].value;
+}
+/* The tensor that is no alias. */
+static inline uint32_t uir_pl_find_root(const planner *p, uint32_t tensor) {
+    const uir_plan_tensor *tensors = p->tensors.data;
+    while (tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS) tensor = tensors[tensor].index;
+    return tensor;
+}
+static inline bool uir_pl_has_bodies(const uir_plan_step *step) {
+    return uir_plan_get_step_row(step->kind)->target == UIR_PLAN_OF_BLOCK;
+}
+static inline bool uir_pl_turns(const uir_plan_step *step) {
+    return (uir_plan_get_step_row(step->kind)->traits & UIR_PLAN_TURNS) != 0;
+}
+
 /* ---- place.c ---- */
 /* Gives launches whose results the host waits for to the host where that is cheaper. */
 uir_status uir_pl_choose_host_launches(planner *p);

@@ -19,26 +19,8 @@ typedef struct chooser {
     uint32_t depth;    /* of launches that read each other's results; beyond MOST_DEPTH they are the device's */
 } chooser;
 
-static uint32_t word(const chooser *c, uir_plan_list list, uint32_t i) {
-    return c->p->words.data[list.first + i].value;
-}
-
-static uint32_t root_of(const chooser *c, uint32_t tensor) {
-    const uir_plan_tensor *tensors = c->p->tensors.data;
-    while (tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS) tensor = tensors[tensor].index;
-    return tensor;
-}
-
 static const uir_plan_step *step_of(const chooser *c, const source *s) {
     return &c->p->bodies.data[s->block].steps.data[s->step];
-}
-
-static bool has_bodies(const uir_plan_step *s) {
-    return uir_plan_get_step_row(s->kind)->target == UIR_PLAN_OF_BLOCK;
-}
-
-static bool turns(const uir_plan_step *s) {
-    return (uir_plan_get_step_row(s->kind)->traits & UIR_PLAN_TURNS) != 0;
 }
 
 /* ---- sources ---- */
@@ -49,10 +31,10 @@ static void note_sources(chooser *c) {
         for (uint32_t i = 0; i < c->p->bodies.data[b].steps.count; i++) {
             const uir_plan_step *s = &c->p->bodies.data[b].steps.data[i];
             for (uint32_t k = 0; k < s->outputs.count; k++) {
-                uint32_t t = word(c, s->outputs, k);
-                if (t != UIR_PLAN_NONE) c->sources[root_of(c, t)] = (source){b, i, UIR_PLAN_NONE};
+                uint32_t t = uir_pl_get_word(c->p, s->outputs, k);
+                if (t != UIR_PLAN_NONE) c->sources[uir_pl_find_root(c->p, t)] = (source){b, i, UIR_PLAN_NONE};
             }
-            if (!turns(s)) continue;
+            if (!uir_pl_turns(s)) continue;
             const uir_pl_block *body = &c->p->bodies.data[s->target];
             for (uint32_t k = 0; k < body->inputs.count; k++) c->sources[body->inputs.data[k]] = (source){b, i, k};
         }
@@ -65,7 +47,7 @@ static bool is_small(const chooser *c, uint32_t tensor) {
     uir_plan_list extents = c->p->tensors.data[tensor].extents;
     int64_t count = 1;
     for (uint32_t d = 0; d < extents.count; d++) {
-        const uir_plan_expression *e = &c->p->expressions.data[word(c, extents, d)];
+        const uir_plan_expression *e = &c->p->expressions.data[uir_pl_get_word(c->p, extents, d)];
         const uir_plan_operation *o = &c->p->operations.data[e->first];
         if (e->count != 1 || o->kind != UIR_DIM_CONST || __builtin_mul_overflow(count, o->value, &count)) return false;
     }
@@ -77,10 +59,10 @@ static bool is_available(chooser *c, uint32_t root);
 /* Whether all that a launch reads and writes is small, and what it reads is there. */
 static bool is_cheap(chooser *c, const uir_plan_step *s) {
     for (uint32_t k = 0; k < s->outputs.count; k++)
-        if (!is_small(c, word(c, s->outputs, k))) return false;
+        if (!is_small(c, uir_pl_get_word(c->p, s->outputs, k))) return false;
     for (uint32_t k = 0; k < s->inputs.count; k++) {
-        uint32_t t = word(c, s->inputs, k);
-        if (t != UIR_PLAN_NONE && (!is_small(c, t) || !is_available(c, root_of(c, t)))) return false;
+        uint32_t t = uir_pl_get_word(c->p, s->inputs, k);
+        if (t != UIR_PLAN_NONE && (!is_small(c, t) || !is_available(c, uir_pl_find_root(c->p, t)))) return false;
     }
     return s->constants.count == 0;
 }
@@ -88,8 +70,8 @@ static bool is_cheap(chooser *c, const uir_plan_step *s) {
 /* What a loop carries: from before the loop, and from each turn. Until the turn's result is known it is taken to be. */
 static bool is_carried_available(chooser *c, const uir_plan_step *s, uint32_t k) {
     if (k < 2) return true;
-    return is_available(c, root_of(c, word(c, s->inputs, k))) &&
-           is_available(c, root_of(c, c->p->bodies.data[s->target].outputs.data[k - 1]));
+    return is_available(c, uir_pl_find_root(c->p, uir_pl_get_word(c->p, s->inputs, k))) &&
+           is_available(c, uir_pl_find_root(c->p, c->p->bodies.data[s->target].outputs.data[k - 1]));
 }
 
 static bool find_verdict(chooser *c, uint32_t root) {
@@ -99,7 +81,7 @@ static bool find_verdict(chooser *c, uint32_t root) {
     if (from->port != UIR_PLAN_NONE) return is_carried_available(c, s, from->port);
     if (s->kind == UIR_PLAN_STEP_LAUNCH)
         return c->p->bodies.data[from->block].queues.data[from->step] == UIR_PLAN_QUEUE_HOST || is_cheap(c, s);
-    return !has_bodies(s); /* a step of the host */
+    return !uir_pl_has_bodies(s); /* a step of the host */
 }
 
 static bool is_available(chooser *c, uint32_t root) {
@@ -117,14 +99,14 @@ static void need(chooser *c, uint32_t tensor);
 
 static void need_all(chooser *c, const uir_plan_step *s) {
     for (uint32_t k = 0; k < s->inputs.count; k++)
-        if (word(c, s->inputs, k) != UIR_PLAN_NONE) need(c, word(c, s->inputs, k));
+        if (uir_pl_get_word(c->p, s->inputs, k) != UIR_PLAN_NONE) need(c, uir_pl_get_word(c->p, s->inputs, k));
 }
 
 static void need_source(chooser *c, uint32_t root, const uir_plan_step *s);
 
 /* The host reads the tensor: what the host can compute of it, it computes. */
 static void need(chooser *c, uint32_t tensor) {
-    uint32_t root = root_of(c, tensor);
+    uint32_t root = uir_pl_find_root(c->p, tensor);
     const source *from = &c->sources[root];
     if (from->step == UIR_PLAN_NONE || !is_available(c, root) || c->depth > MOST_DEPTH) return;
     const uir_plan_step *s = step_of(c, from);
@@ -138,7 +120,7 @@ static void need_source(chooser *c, uint32_t root, const uir_plan_step *s) {
     if (from->port != UIR_PLAN_NONE) {
         if (from->port < 2 || c->verdicts[root] == OPEN) return;
         c->verdicts[root] = OPEN; /* once */
-        need(c, word(c, s->inputs, from->port));
+        need(c, uir_pl_get_word(c->p, s->inputs, from->port));
         need(c, c->p->bodies.data[s->target].outputs.data[from->port - 1]);
         return;
     }
@@ -149,10 +131,10 @@ static void need_source(chooser *c, uint32_t root, const uir_plan_step *s) {
 }
 
 static void need_of_step(chooser *c, const uir_plan_step *s) {
-    if (turns(s)) need(c, c->p->bodies.data[s->target].outputs.data[0]);
-    if (has_bodies(s)) {
-        for (uint32_t k = 0; k < (turns(s) ? 2u : 1u); k++)
-            if (word(c, s->inputs, k) != UIR_PLAN_NONE) need(c, word(c, s->inputs, k));
+    if (uir_pl_turns(s)) need(c, c->p->bodies.data[s->target].outputs.data[0]);
+    if (uir_pl_has_bodies(s)) {
+        for (uint32_t k = 0; k < (uir_pl_turns(s) ? 2u : 1u); k++)
+            if (uir_pl_get_word(c->p, s->inputs, k) != UIR_PLAN_NONE) need(c, uir_pl_get_word(c->p, s->inputs, k));
     } else if (s->kind == UIR_PLAN_STEP_HOST || s->kind == UIR_PLAN_STEP_BIND) {
         need_all(c, s);
     }
