@@ -382,7 +382,7 @@ def run_parts(folder, parts, flavours, device):
         if expected is not None:
             onnx.save_tensor(numpy_helper.from_array(expected.copy(), f"y{index}"), f"{inputs}/output_{i}.pb")
     words = ["uir-run", path, "--data", inputs, "--device", device, "--no-cache", "--quiet", "--strict"]
-    if device not in ("interpreter", "vm"):
+    if device.partition(":")[0] not in ("interpreter", "vm", "null"):
         words.append("--no-vm" if device.startswith("cpu") else "--interpret")
     done = run(*words, timeout=600)
     return done.returncode, done.stderr
