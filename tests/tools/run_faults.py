@@ -160,8 +160,11 @@ class BrokenOff(Compile):
         """The cache's entries that are code, by name."""
         found = {}
         for name in os.listdir(cache or self.cache):
-            with open(os.path.join(cache or self.cache, name), "rb") as f:
-                entry = f.read()[4096:]
+            try:
+                with open(os.path.join(cache or self.cache, name), "rb") as f:
+                    entry = f.read()[4096:]
+            except FileNotFoundError:  # a temporary file of a compile that goes on
+                continue
             if entry.startswith(b"\x7fELF"):
                 found[name] = entry
         return found
