@@ -45,13 +45,9 @@ static uir_status spend(order_walk *w, uint64_t work) {
     return UIR_STATUS_OK;
 }
 
-static bool has_bodies(const order_walk *w, uint32_t step) {
-    return uir_plan_get_step_row(w->plan->steps[step].kind)->target == UIR_PLAN_OF_BLOCK;
-}
-
 /* The queue on which a step accesses a tensor. */
 static uint32_t access_queue(const order_walk *w, uint32_t step, uint32_t tensor) {
-    if (!has_bodies(w, step)) return uir_plan_get_queue(w->plan, step);
+    if (!uir_plan_has_bodies(&w->plan->steps[step])) return uir_plan_get_queue(w->plan, step);
     return uir_plan_get_domain(w->plan, tensor) == UIR_PLAN_ON_DEVICE ? UIR_PLAN_QUEUE_COMPUTE : UIR_PLAN_QUEUE_HOST;
 }
 
@@ -246,24 +242,24 @@ static uir_status walk_branches(order_walk *w, uint32_t step) {
 }
 
 static uir_status walk_bodies(order_walk *w, uint32_t step) {
-    const uir_plan_step_row *row = uir_plan_get_step_row(w->plan->steps[step].kind);
     if (uir_plan_get_queue(w->plan, step) != UIR_PLAN_QUEUE_HOST) {
         join(w, step);
         UIR_TRY(release(w, w->order->positions ? w->order->positions[step].begin - 1 : 0, true));
     }
-    return row->traits & UIR_PLAN_TURNS ? walk_loop(w, step) : walk_branches(w, step);
+    return uir_plan_turns(&w->plan->steps[step]) ? walk_loop(w, step) : walk_branches(w, step);
 }
 
 /* ---- steps ---- */
 static uir_status walk_step(order_walk *w, uint32_t step) {
     const uir_plan_step *s = &w->plan->steps[step];
-    uint32_t queue = has_bodies(w, step) ? UIR_PLAN_QUEUE_HOST : (uint32_t)uir_plan_get_queue(w->plan, step);
+    uint32_t queue =
+        uir_plan_has_bodies(&w->plan->steps[step]) ? UIR_PLAN_QUEUE_HOST : (uint32_t)uir_plan_get_queue(w->plan, step);
     UIR_TRY(spend(w, 1 + (uint64_t)s->inputs.count + s->outputs.count));
     clock_vector before = w->known[UIR_PLAN_QUEUE_HOST];
     learn(&w->known[queue], &w->known[UIR_PLAN_QUEUE_HOST]);
     UIR_TRY(apply_waits(w, step, queue, UIR_PLAN_NONE));
     /* A loop's own copies are behind all requests. */
-    if (has_bodies(w, step) && uir_plan_get_queue(w->plan, step) != UIR_PLAN_QUEUE_HOST)
+    if (uir_plan_has_bodies(&w->plan->steps[step]) && uir_plan_get_queue(w->plan, step) != UIR_PLAN_QUEUE_HOST)
         learn(&w->known[UIR_PLAN_QUEUE_COMPUTE], &w->count);
     for (uint32_t i = 0; i < s->inputs.count; i++) {
         uint32_t t = uir_plan_get_word(w->plan, s->inputs, i);
@@ -271,7 +267,7 @@ static uir_status walk_step(order_walk *w, uint32_t step) {
     }
     if (memcmp(&before, &w->known[UIR_PLAN_QUEUE_HOST], sizeof before) && w->order->positions)
         UIR_TRY(release(w, w->order->positions[step].begin - 1, false));
-    if (has_bodies(w, step)) UIR_TRY(walk_bodies(w, step));
+    if (uir_plan_has_bodies(&w->plan->steps[step])) UIR_TRY(walk_bodies(w, step));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
         uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
         if (t != UIR_PLAN_NONE) UIR_TRY(write_tensor(w, step, t));
@@ -314,7 +310,6 @@ static uir_status note_steps(order_walk *w) {
     for (uint32_t t = 0; t < p->tensors_count; t++) {
         w->root[t] = p->tensors[t].storage == UIR_PLAN_STORAGE_ALIAS ? w->root[p->tensors[t].index] : t;
         w->writer[t] = UIR_PLAN_NONE;
-        if (w->order->releases) w->order->releases[t] = (uir_plan_release){0, UINT32_MAX, UINT32_MAX};
     }
     w->owner[0] = UIR_PLAN_NONE;
     for (uint32_t b = 0; b < p->blocks_count; b++) {

@@ -178,6 +178,13 @@ typedef struct uir_plan_step {
      * step computes the node too. */
     uir_plan_list nodes;
 } uir_plan_step;
+static inline bool uir_plan_has_bodies(const uir_plan_step *step) {
+    return uir_plan_get_step_row(step->kind)->target == UIR_PLAN_OF_BLOCK;
+}
+/* Whether its body runs any number of times. */
+static inline bool uir_plan_turns(const uir_plan_step *step) {
+    return (uir_plan_get_step_row(step->kind)->traits & UIR_PLAN_TURNS) != 0;
+}
 /* Block 0 is the plan itself; the others are bodies. A loop's block has inputs iteration, condition, carried and
  * outputs condition, carried, scanned; a branch has outputs only. */
 typedef struct uir_plan_block {
@@ -425,6 +432,12 @@ static inline uir_plan_list uir_plan_get_waits(const uir_plan *plan, uint32_t st
 static inline uint32_t uir_plan_get_port_tensor(const uir_plan *plan, bool is_output, uint32_t index) {
     return plan->port_tensors_count ? plan->port_tensors[is_output ? plan->inputs_count + index : index].value
                                     : UIR_PLAN_NONE;
+}
+/* The tensor of an input, or of an output, that the device's steps access if it has one there, else the host's. */
+static inline uint32_t uir_plan_get_home_tensor(const uir_plan *plan, bool is_output, uint32_t index) {
+    uint32_t tensor = uir_plan_get_port_tensor(plan, is_output, index);
+    if (tensor != UIR_PLAN_NONE) return tensor;
+    return is_output ? plan->outputs[index].tensor : plan->inputs[index].tensor;
 }
 /* Whether a step copies an input to the device, or an output from it: between the two tensors of one port. */
 static inline bool uir_plan_is_port_copy(const uir_plan *plan, const uir_plan_step *step) {

@@ -523,7 +523,7 @@ static bool has_device_steps(const uir_plan *p, uint32_t block) {
 
 /* What a body takes and gives is where the step has it. */
 static bool check_bodies(const uir_plan *p, const uir_plan_step *s, uir_plan_queue queue) {
-    bool turns = uir_plan_get_step_row(s->kind)->traits & UIR_PLAN_TURNS;
+    bool turns = uir_plan_turns(s);
     const uint32_t bodies[2] = {s->target, turns ? s->target : s->other};
     for (uint32_t i = 0; i < 2; i++) {
         const uir_plan_block *b = &p->blocks[bodies[i]];
@@ -553,8 +553,7 @@ static bool check_queue(const uir_plan *p, uint32_t step) {
     const uir_plan_step *s = &p->steps[step];
     uir_plan_queue queue = uir_plan_get_queue(p, step);
     if (!p->devices_count) return true;
-    if (uir_plan_get_step_row(s->kind)->target == UIR_PLAN_OF_BLOCK)
-        return queue <= UIR_PLAN_QUEUE_COMPUTE && check_bodies(p, s, queue);
+    if (uir_plan_has_bodies(s)) return queue <= UIR_PLAN_QUEUE_COMPUTE && check_bodies(p, s, queue);
     if (s->kind == UIR_PLAN_STEP_COPY) {
         uir_plan_domain from = uir_plan_get_domain(p, at(p, s->inputs, 0)),
                         to = uir_plan_get_domain(p, at(p, s->outputs, 0));

@@ -45,8 +45,8 @@ static bool is_read_by_device(const placer *l, uint32_t block, uint32_t root) {
     const uir_pl_block *b = &l->p->bodies.data[block];
     for (uint32_t i = 0; i < b->steps.count; i++) {
         const uir_plan_step *s = &b->steps.data[i];
-        if (uir_pl_has_bodies(s) &&
-            (is_read_by_device(l, s->target, root) || (!uir_pl_turns(s) && is_read_by_device(l, s->other, root))))
+        if (uir_plan_has_bodies(s) &&
+            (is_read_by_device(l, s->target, root) || (!uir_plan_turns(s) && is_read_by_device(l, s->other, root))))
             return true;
         for (uint32_t k = 0; k < s->inputs.count && b->queues.data[i] != UIR_PLAN_QUEUE_HOST; k++) {
             uint32_t t = uir_pl_get_word(l->p, s->inputs, k);
@@ -88,10 +88,10 @@ static void place_block(placer *l, uint32_t block) {
             if (l->p->tensors.data[uir_pl_find_root(l->p, t)].storage != UIR_PLAN_STORAGE_OUTPUT)
                 set_domain(l, t, UIR_PLAN_ON_DEVICE);
         }
-        if (!uir_pl_has_bodies(s)) continue;
+        if (!uir_plan_has_bodies(s)) continue;
         place_block(l, s->target);
-        if (!uir_pl_turns(s)) place_block(l, s->other);
-        if (uir_pl_turns(s))
+        if (!uir_plan_turns(s)) place_block(l, s->other);
+        if (uir_plan_turns(s))
             place_loop(l, s);
         else
             place_branches(l, s);
@@ -206,7 +206,7 @@ static bool is_defined(const placer *l, uint32_t root) {
 
 /* Where the step reads its operand `k`. */
 static uint32_t needed_domain(const placer *l, const uir_plan_step *s, uint32_t queue, uint32_t k) {
-    if (uir_pl_turns(s) && k >= 2) return domain_of(l, l->p->bodies.data[s->target].inputs.data[k]);
+    if (uir_plan_turns(s) && k >= 2) return domain_of(l, l->p->bodies.data[s->target].inputs.data[k]);
     return domain_of_queue(queue);
 }
 
@@ -276,27 +276,27 @@ static uir_status hoist(site *at, uint32_t block, const uir_plan_step *by) {
             if (t != UIR_PLAN_NONE && is_defined(l, uir_pl_find_root(l->p, t)))
                 UIR_TRY(find(at, t, needed_domain(l, &s, queue, k), by, &twin));
         }
-        if (!uir_pl_has_bodies(&s)) continue;
+        if (!uir_plan_has_bodies(&s)) continue;
         UIR_TRY(hoist(at, s.target, by));
-        if (!uir_pl_turns(&s)) UIR_TRY(hoist(at, s.other, by));
+        if (!uir_plan_turns(&s)) UIR_TRY(hoist(at, s.other, by));
     }
     return UIR_STATUS_OK;
 }
 
 static uir_status rewrite_bodies(site *at, uir_plan_step *s) {
     placer *l = at->l;
-    uint32_t *domains, first = uir_pl_turns(s), count = s->outputs.count;
+    uint32_t *domains, first = uir_plan_turns(s), count = s->outputs.count;
     UIR_TRY_ALLOCATE(domains, uir_arena_allocate_array(&l->p->arena, (size_t)count + 2, sizeof *domains));
     for (uint32_t i = 0; i < count; i++) domains[i + first] = domain_of(l, uir_pl_get_word(l->p, s->outputs, i));
     UIR_TRY(rewrite_block(l, s->target, at, s, domains));
-    return uir_pl_turns(s) ? UIR_STATUS_OK : rewrite_block(l, s->other, at, s, domains);
+    return uir_plan_turns(s) ? UIR_STATUS_OK : rewrite_block(l, s->other, at, s, domains);
 }
 
 static bool has_device_part(const placer *l, const uir_plan_step *s) {
     for (uint32_t i = 0; i < s->outputs.count; i++)
         if (domain_of(l, uir_pl_get_word(l->p, s->outputs, i)) == UIR_PLAN_ON_DEVICE) return true;
     for (uint32_t k = 0; k < 2; k++) {
-        const uir_pl_block *b = &l->p->bodies.data[k && !uir_pl_turns(s) ? s->other : s->target];
+        const uir_pl_block *b = &l->p->bodies.data[k && !uir_plan_turns(s) ? s->other : s->target];
         for (uint32_t i = 0; i < b->queues.count; i++)
             if (b->queues.data[i] != UIR_PLAN_QUEUE_HOST) return true;
     }
@@ -331,13 +331,13 @@ static uir_status rewrite_step(site *at, uir_plan_step s, uint32_t queue) {
     uint32_t *list, count = s.inputs.count > s.outputs.count ? s.inputs.count : s.outputs.count;
     bool is_copy = s.kind == UIR_PLAN_STEP_COPY;
     UIR_TRY_ALLOCATE(list, uir_arena_allocate_array(&l->p->arena, (size_t)count + 1, sizeof *list));
-    if (uir_pl_turns(&s)) UIR_TRY(hoist(at, s.target, &s));
+    if (uir_plan_turns(&s)) UIR_TRY(hoist(at, s.target, &s));
     for (uint32_t k = 0; k < s.inputs.count; k++) {
         list[k] = uir_pl_get_word(l->p, s.inputs, k);
         if (!is_copy) UIR_TRY(find(at, list[k], needed_domain(l, &s, queue, k), &s, &list[k]));
     }
     UIR_TRY(uir_pl_add_list(l->p, list, s.inputs.count, &s.inputs));
-    if (uir_pl_has_bodies(&s)) {
+    if (uir_plan_has_bodies(&s)) {
         UIR_TRY(rewrite_bodies(at, &s));
         if (has_device_part(l, &s)) queue = UIR_PLAN_QUEUE_COMPUTE;
     }
@@ -347,7 +347,7 @@ static uir_status rewrite_step(site *at, uir_plan_step s, uint32_t queue) {
         if (list[k] == UIR_PLAN_NONE) continue;
         l->is_written.data[uir_pl_find_root(l->p, list[k])] = true;
         bool is_device = is_copy ? domain_of(l, uir_pl_get_word(l->p, s.inputs, 0)) == UIR_PLAN_ON_DEVICE
-                                 : queue == UIR_PLAN_QUEUE_COMPUTE && !uir_pl_has_bodies(&s);
+                                 : queue == UIR_PLAN_QUEUE_COMPUTE && !uir_plan_has_bodies(&s);
         if (!is_device || domain_of(l, list[k]) == UIR_PLAN_ON_DEVICE) continue;
         is_twin = true;
         UIR_TRY(find_result(at, list[k], &list[k]));

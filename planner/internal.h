@@ -142,12 +142,6 @@ static inline uint32_t uir_pl_find_root(const planner *p, uint32_t tensor) {
     while (tensors[tensor].storage == UIR_PLAN_STORAGE_ALIAS) tensor = tensors[tensor].index;
     return tensor;
 }
-static inline bool uir_pl_has_bodies(const uir_plan_step *step) {
-    return uir_plan_get_step_row(step->kind)->target == UIR_PLAN_OF_BLOCK;
-}
-static inline bool uir_pl_turns(const uir_plan_step *step) {
-    return (uir_plan_get_step_row(step->kind)->traits & UIR_PLAN_TURNS) != 0;
-}
 
 /* ---- place.c ---- */
 /* Gives launches whose results the host waits for to the host where that is cheaper. */

@@ -34,7 +34,7 @@ static void note_sources(chooser *c) {
                 uint32_t t = uir_pl_get_word(c->p, s->outputs, k);
                 if (t != UIR_PLAN_NONE) c->sources[uir_pl_find_root(c->p, t)] = (source){b, i, UIR_PLAN_NONE};
             }
-            if (!uir_pl_turns(s)) continue;
+            if (!uir_plan_turns(s)) continue;
             const uir_pl_block *body = &c->p->bodies.data[s->target];
             for (uint32_t k = 0; k < body->inputs.count; k++) c->sources[body->inputs.data[k]] = (source){b, i, k};
         }
@@ -81,7 +81,7 @@ static bool find_verdict(chooser *c, uint32_t root) {
     if (from->port != UIR_PLAN_NONE) return is_carried_available(c, s, from->port);
     if (s->kind == UIR_PLAN_STEP_LAUNCH)
         return c->p->bodies.data[from->block].queues.data[from->step] == UIR_PLAN_QUEUE_HOST || is_cheap(c, s);
-    return !uir_pl_has_bodies(s); /* a step of the host */
+    return !uir_plan_has_bodies(s); /* a step of the host */
 }
 
 static bool is_available(chooser *c, uint32_t root) {
@@ -131,9 +131,9 @@ static void need_source(chooser *c, uint32_t root, const uir_plan_step *s) {
 }
 
 static void need_of_step(chooser *c, const uir_plan_step *s) {
-    if (uir_pl_turns(s)) need(c, c->p->bodies.data[s->target].outputs.data[0]);
-    if (uir_pl_has_bodies(s)) {
-        for (uint32_t k = 0; k < (uir_pl_turns(s) ? 2u : 1u); k++)
+    if (uir_plan_turns(s)) need(c, c->p->bodies.data[s->target].outputs.data[0]);
+    if (uir_plan_has_bodies(s)) {
+        for (uint32_t k = 0; k < (uir_plan_turns(s) ? 2u : 1u); k++)
             if (uir_pl_get_word(c->p, s->inputs, k) != UIR_PLAN_NONE) need(c, uir_pl_get_word(c->p, s->inputs, k));
     } else if (s->kind == UIR_PLAN_STEP_HOST || s->kind == UIR_PLAN_STEP_BIND) {
         need_all(c, s);

@@ -46,6 +46,7 @@ typedef struct uir_rt_device {
     const uir_driver *driver; /* NULL: none was given */
     uir_driver_device *device;
     const uir_driver_facts *facts;
+    uint32_t alignment;                /* of tensors in its memory, in bytes: the device's, and at least RT_ALIGN */
     uir_driver_code *code;             /* NULL: the plan is the host's alone */
     const uir_driver_kernel **kernels; /* by variant */
     uint64_t *offsets;                 /* by constant: in `weights`; UINT64_MAX: not on the device */
@@ -115,7 +116,7 @@ typedef struct uir_rt_analysis {
     uint32_t shape_count, launch_count, loop_count, depth;
     uir_plan_release *releases; /* by root; NULL: the plan is the host's alone */
     uint32_t awaited_count;     /* steps that others wait for */
-    bool *is_host_input;        /* by input: steps of the host read it */
+    bool *is_host_input;        /* by input: steps of the host read it; NULL: the plan is the host's alone */
 } uir_rt_analysis;
 
 struct uir_package {
@@ -217,15 +218,15 @@ typedef struct uir_rt_device_launch {
 /* A runtime's queues of a device. Those of the plan may be one of the device. */
 typedef struct uir_rt_queues {
     uir_driver_queue *queues[UIR_PLAN_QUEUE_COUNT]; /* HOST: NULL */
-    bool is_pending[UIR_PLAN_QUEUE_COUNT];          /* requests that nobody has waited for */
-    bool has_news[UIR_PLAN_QUEUE_COUNT];            /* requests since the queues were joined */
-    uint64_t waited[UIR_PLAN_QUEUE_COUNT];          /* the last point that the host has waited for */
-    uint64_t *points;                               /* by step: of its last request in this run; 0: none */
-    uir_rt_buffer workspaces[2];                    /* of launches; the second is zero between them */
-    uint64_t workspace_sizes[2];                    /* that launches need */
-    bool is_zero;                                   /* the second workspace; a failed launch leaves it in any state */
-    bool has_weights;                               /* the package's constants were there when sizes became known */
-    bool is_lost;                                   /* the device executes nothing any more */
+    bool is_pending; /* requests of the compute queue, or that it follows, and nobody has waited for */
+    bool has_news[UIR_PLAN_QUEUE_COUNT];   /* requests since the queues were joined */
+    uint64_t waited[UIR_PLAN_QUEUE_COUNT]; /* the last point that the host has waited for */
+    uint64_t *points;                      /* by step: of its last request in this run; 0: none */
+    uir_rt_buffer workspaces[2];           /* of launches; the second is zero between them */
+    uint64_t workspace_sizes[2];           /* that launches need */
+    bool is_zero;                          /* the second workspace; a failed launch leaves it in any state */
+    bool has_weights;                      /* the package's constants were there when sizes became known */
+    bool is_lost;                          /* the device executes nothing any more */
 } uir_rt_queues;
 
 /* The caller's buffer of an input or an output. */
@@ -407,6 +408,8 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step);
 /* Bytes that the launch's slices move, and operations (NULL: not counted). */
 uir_status uir_rt_launch_count_traffic(uir_runtime *r, uint32_t step, uint64_t *out_bytes, uint64_t *out_flops);
 uir_status uir_rt_launch_create(uir_runtime *r, uint32_t step);
+/* Grows the private state of a launch to `size` zeroed bytes; its contents are lost. */
+uir_status uir_rt_grow_state(uir_runtime *r, void **state, size_t *capacity, size_t size);
 /* Grows the scratch of all threads to the needs of launches and earlier runs. */
 uir_status uir_rt_ensure_scratch(uir_runtime *r);
 
@@ -479,8 +482,11 @@ uir_status uir_rt_give_host_output(uir_runtime *r, uint32_t step, uint32_t k, co
 const uir_plan_attribute *uir_rt_find_attribute(const uir_runtime *r, uint32_t step, const char *name);
 int64_t uir_rt_attribute_int(const uir_runtime *r, uint32_t step, const char *name, int64_t fallback);
 
+static inline uint64_t uir_rt_align_to(uint64_t size, uint64_t alignment) {
+    return (size + alignment - 1) / alignment * alignment;
+}
 static inline uint64_t uir_rt_align(uint64_t size) {
-    return (size + RT_ALIGN - 1) / RT_ALIGN * RT_ALIGN;
+    return uir_rt_align_to(size, RT_ALIGN);
 }
 uint64_t uir_rt_now(void); /* nanoseconds, monotonic */
 

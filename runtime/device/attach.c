@@ -67,9 +67,8 @@ static uir_status check_kernels(const uir_package *p, uir_diagnostics *diagnosti
 /* ---- constants ---- */
 static void want_constant(uir_package *p, uint32_t constant) {
     uir_rt_device *d = &p->device;
-    uint64_t alignment = d->facts->alignment > RT_ALIGN ? d->facts->alignment : RT_ALIGN;
     if (d->offsets[constant] != UINT64_MAX) return;
-    d->offsets[constant] = (d->weights_size + alignment - 1) / alignment * alignment;
+    d->offsets[constant] = uir_rt_align_to(d->weights_size, d->alignment);
     d->weights_size = d->offsets[constant] + p->plan.constants[constant].size;
 }
 
@@ -113,6 +112,7 @@ uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
                          "the driver of device %s has version %u; this runtime needs %d",
                          uir_plan_get_text(&p->plan, p->plan.devices[0].name), d->driver->version, UIR_DRIVER_VERSION);
     d->facts = d->driver->get_facts(d->device);
+    d->alignment = d->facts->alignment > RT_ALIGN ? d->facts->alignment : RT_ALIGN;
     if (d->facts->is_harmful && !p->trusted)
         return uir_error_hint(
             diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "open the package as trusted if you know who made it",

@@ -27,24 +27,13 @@ void uir_rt_device_launch_destroy(uir_runtime *r, uir_rt_launch *l) {
     if (d->base.state) uir_release(&r->allocator, d->base.state, d->state_capacity);
 }
 
-static uir_status ensure_state(uir_runtime *r, uir_rt_device_launch *d, size_t size) {
-    void *state;
-    if (size <= d->state_capacity && d->base.state) return UIR_STATUS_OK;
-    if (!size) size = 1;
-    UIR_TRY_ALLOCATE(state, uir_allocate_zeroed(&r->allocator, size));
-    if (d->base.state) uir_release(&r->allocator, d->base.state, d->state_capacity);
-    d->base.state = state;
-    d->state_capacity = size;
-    return UIR_STATUS_OK;
-}
-
 uir_status uir_rt_device_prepare(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     const uir_rt_device *device = &r->package->device;
     const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[step].target];
     uir_rt_device_launch *d = l->on_device;
     const uir_driver_kernel *kernel = device->kernels[k->first_variant + l->variant_index];
     retire(r, d);
-    UIR_TRY(ensure_state(r, d, device->driver->state_size(kernel)));
+    UIR_TRY(uir_rt_grow_state(r, &d->base.state, &d->state_capacity, device->driver->state_size(kernel)));
     d->base.kernel = kernel;
     d->base.dim_count = l->base.dim_count;
     d->base.tile_count = l->base.tile_count;

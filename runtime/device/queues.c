@@ -59,9 +59,9 @@ void uir_rt_queues_close(uir_runtime *r) {
     for (uint32_t i = COUNT; i-- > FIRST;) {
         if (is_own(r, i)) driver_of(r)->destroy_queue(r->queues.queues[i]);
         r->queues.queues[i] = NULL;
-        r->queues.is_pending[i] = r->queues.has_news[i] = false;
+        r->queues.has_news[i] = false;
     }
-    r->queues.is_zero = false;
+    r->queues.is_pending = r->queues.is_zero = false;
 }
 
 void uir_rt_queues_destroy(uir_runtime *r) {
@@ -72,7 +72,8 @@ void uir_rt_queues_destroy(uir_runtime *r) {
 /* ---- waits ---- */
 void uir_rt_note_request(uir_runtime *r, uint32_t queue) {
     uint32_t owner = find_owner(r, queue);
-    r->queues.is_pending[owner] = r->queues.has_news[owner] = true;
+    r->queues.has_news[owner] = true;
+    r->queues.is_pending |= owner == FIRST;
 }
 
 static uir_status wait_on_host(uir_runtime *r, uint32_t queue, uint64_t point, const volatile bool *cancel) {
@@ -92,10 +93,6 @@ static uir_status wait_for_step(uir_runtime *r, uir_plan_queue queue, uint32_t s
     if (queue == UIR_PLAN_QUEUE_HOST) return wait_on_host(r, its, q->points[step], &r->cancel);
     if (q->queues[queue] == q->queues[its]) return UIR_STATUS_OK;
     return driver_of(r)->follow(q->queues[queue], q->queues[its], q->points[step], r->diagnostics);
-}
-
-static bool has_bodies(const uir_runtime *r, uint32_t step) {
-    return uir_plan_get_step_row(r->plan->steps[step].kind)->target == UIR_PLAN_OF_BLOCK;
 }
 
 static bool is_in_body(const uir_runtime *r, uint32_t waited, uint32_t step) {
@@ -138,12 +135,13 @@ uir_status uir_rt_spread(uir_runtime *r, uint32_t step) {
 
 uir_status uir_rt_begin_step(uir_runtime *r, uint32_t step) {
     uir_plan_list waits = uir_plan_get_waits(r->plan, step);
-    uir_plan_queue queue = has_bodies(r, step) ? UIR_PLAN_QUEUE_HOST : uir_plan_get_queue(r->plan, step);
+    uir_plan_queue queue =
+        uir_plan_has_bodies(&r->plan->steps[step]) ? UIR_PLAN_QUEUE_HOST : uir_plan_get_queue(r->plan, step);
     for (uint32_t i = 0; i < waits.count; i++) {
         uint32_t waited = uir_plan_get_word(r->plan, waits, i);
         if (!is_in_body(r, waited, step)) UIR_TRY(wait_for_step(r, queue, waited));
     }
-    if (!has_bodies(r, step) || !uir_rt_is_on_device(r, step)) return UIR_STATUS_OK;
+    if (!uir_plan_has_bodies(&r->plan->steps[step]) || !uir_rt_is_on_device(r, step)) return UIR_STATUS_OK;
     UIR_TRY(gather(r));
     return uir_rt_spread(r, step);
 }
@@ -159,7 +157,8 @@ uir_status uir_rt_end_body(uir_runtime *r, uint32_t step, uint32_t block) {
 }
 
 uir_status uir_rt_end_step(uir_runtime *r, uint32_t step) {
-    if (!uir_rt_is_on_device(r, step) || has_bodies(r, step) || !r->analysis->steps[step].is_awaited)
+    if (!uir_rt_is_on_device(r, step) || uir_plan_has_bodies(&r->plan->steps[step]) ||
+        !r->analysis->steps[step].is_awaited)
         return UIR_STATUS_OK;
     return mark(r, uir_plan_get_queue(r->plan, step), &r->queues.points[step]);
 }
@@ -235,14 +234,10 @@ uir_status uir_rt_drain(uir_runtime *r) {
     uint64_t point;
     if (!r->plan->devices_count) return UIR_STATUS_OK;
     UIR_TRY(gather(r));
-    for (uint32_t i = FIRST; i < COUNT; i++) {
-        if (!r->queues.is_pending[i]) continue;
-        if (i == FIRST || r->queues.has_news[i]) {
-            UIR_TRY(mark(r, i, &point));
-            UIR_TRY(wait_on_host(r, i, point, &r->cancel));
-        }
-    }
-    for (uint32_t i = FIRST; i < COUNT; i++) r->queues.is_pending[i] = false;
+    if (!r->queues.is_pending) return UIR_STATUS_OK;
+    UIR_TRY(mark(r, FIRST, &point));
+    UIR_TRY(wait_on_host(r, FIRST, point, &r->cancel));
+    r->queues.is_pending = false;
     return UIR_STATUS_OK;
 }
 
@@ -283,10 +278,10 @@ uir_status uir_rt_queues_begin(uir_runtime *r) {
 static uir_status give_outputs(uir_runtime *r) {
     for (uint32_t k = 0; k < r->plan->outputs_count; k++) {
         const uir_rt_binding *given = &r->bound_outputs[k];
-        uint32_t on_device = uir_plan_get_port_tensor(r->plan, true, k),
-                 tensor = on_device == UIR_PLAN_NONE ? r->plan->outputs[k].tensor : on_device;
+        uint32_t tensor = uir_plan_get_home_tensor(r->plan, true, k);
+        bool is_there = uir_plan_get_domain(r->plan, tensor) == UIR_PLAN_ON_DEVICE;
         uir_region from;
-        if (!given->at.buffer || (on_device != UIR_PLAN_NONE && !r->copied_out[k])) continue;
+        if (!given->at.buffer || (is_there && !r->copied_out[k])) continue;
         if (given->strided && !given->in_place)
             return uir_error(r->diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                              "output '%s': no kernel writes a buffer of the device with these strides",

@@ -236,7 +236,7 @@ static uir_status shape_tensor(uir_runtime *r, uint32_t tensor) {
 /* ---- places ---- */
 /* How long the place is taken, for those that the same queue accesses and for all others. */
 static uir_rt_place make_place(const uir_runtime *r, uint64_t size, uint32_t first, uint32_t last, uint32_t tensor) {
-    uir_rt_place place = {.size = uir_rt_align(size), .first = first, .last = last, .tensor = tensor};
+    uir_rt_place place = {.size = size, .first = first, .last = last, .tensor = tensor};
     place.begin = first;
     place.end = last;
     place.queues = 1u << UIR_PLAN_QUEUE_HOST;
@@ -268,13 +268,9 @@ static uir_rt_place make_work(const uir_runtime *r, uint32_t step, uint64_t size
     return place;
 }
 
-static uint64_t align_place(const uir_runtime *r, const uir_rt_place *place) {
-    uint64_t alignment = place->domain == UIR_PLAN_ON_DEVICE ? r->package->device.facts->alignment : RT_ALIGN;
-    return (place->size + alignment - 1) / alignment * alignment;
-}
-
 static void add_place(uir_runtime *r, uir_rt_epoch *epoch, uir_rt_place place) {
-    place.size = align_place(r, &place);
+    bool is_there = place.domain == UIR_PLAN_ON_DEVICE;
+    place.size = uir_rt_align_to(place.size, is_there ? r->package->device.alignment : RT_ALIGN);
     epoch->places[epoch->place_count++] = place;
 }
 
@@ -308,19 +304,9 @@ static bool overlaps(const uir_region *a, size_t a_size, const uir_region *b, si
     return x < y + b_size && y < x + a_size;
 }
 
-/* The tensor that the steps of the plan write for the output: on the device, if it has one there. */
-static uint32_t tensor_of_output(const uir_runtime *r, uint32_t output) {
-    uint32_t on_device = uir_plan_get_port_tensor(r->plan, true, output);
-    return on_device == UIR_PLAN_NONE ? r->plan->outputs[output].tensor : on_device;
-}
-static uint32_t tensor_of_input(const uir_runtime *r, uint32_t input) {
-    uint32_t on_device = uir_plan_get_port_tensor(r->plan, false, input);
-    return on_device == UIR_PLAN_NONE ? r->plan->inputs[input].tensor : on_device;
-}
-
 /* The launch that makes the output, whose variant is chosen; NULL: none. `*out_step`: its step. */
 static const uir_rt_launch *maker_of(const uir_runtime *r, uint32_t output, uint32_t *out_step) {
-    uint32_t step = r->analysis->tensors[tensor_of_output(r, output)].writer;
+    uint32_t step = r->analysis->tensors[uir_plan_get_home_tensor(r->plan, true, output)].writer;
     if (step == UIR_PLAN_NONE || r->plan->steps[step].kind != UIR_PLAN_STEP_LAUNCH) return NULL;
     const uir_rt_launch *l = &r->launches[r->analysis->steps[step].index];
     *out_step = step;
@@ -330,7 +316,8 @@ static const uir_rt_launch *maker_of(const uir_runtime *r, uint32_t output, uint
 /* Whether the launch that makes the output goes on in place from input `input` of the plan, which nothing reads later.
  */
 static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t input) {
-    uint32_t tensor = tensor_of_output(r, output), source = tensor_of_input(r, input), step;
+    uint32_t tensor = uir_plan_get_home_tensor(r->plan, true, output),
+             source = uir_plan_get_home_tensor(r->plan, false, input), step;
     const uir_rt_launch *l = maker_of(r, output, &step);
     for (uint32_t p = 0; l && p < l->variant->pointer_count; p++) {
         const uir_plan_step *s = &r->plan->steps[step];
@@ -347,7 +334,8 @@ static bool continues_input(const uir_runtime *r, uint32_t output, uint32_t inpu
 /* Whether the launch that makes the output only appends to what the input of the plan holds, which lies where the
  * output has it: what others read of the input, they read unchanged. */
 static bool appends_to_input(const uir_runtime *r, uint32_t output, uint32_t input) {
-    uint32_t tensor = tensor_of_output(r, output), source = tensor_of_input(r, input), step;
+    uint32_t tensor = uir_plan_get_home_tensor(r->plan, true, output),
+             source = uir_plan_get_home_tensor(r->plan, false, input), step;
     const uir_rt_launch *l = maker_of(r, output, &step);
     for (uint32_t f = 0; l && f < l->variant->phase_count; f++) {
         const uir_plan_step *s = &r->plan->steps[step];
@@ -400,7 +388,7 @@ static uir_status place_output(uir_runtime *r, uint32_t k, uint32_t tensor) {
     uir_rt_buffer *own = domain == UIR_PLAN_ON_DEVICE ? &r->device_results[k] : &r->results[k];
     if (uir_rt_is_placed(&given->at)) UIR_TRY(measure_output(r, k, &bytes));
     if (is_there) {
-        bool is_written = tensor == tensor_of_output(r, k);
+        bool is_written = tensor == uir_plan_get_home_tensor(r->plan, true, k);
         r->copied_out[k] = disturbs_input(r, k, span > bytes ? span : bytes, is_written) ||
                            (given->strided && (!given->in_place || given->at.size < span));
         if (!r->copied_out[k]) {
@@ -515,10 +503,9 @@ static uir_status place_blocks(uir_runtime *r, uir_rt_epoch *epoch) {
     for (uint32_t i = 0; i < epoch->place_count; i++)
         if (epoch->places[i].tensor != UIR_PLAN_NONE)
             uir_rt_place_tensor(r, epoch->places[i].tensor, uir_rt_on_host(NULL, 0));
-    for (uint32_t d = 0; d < UIR_PLAN_DOMAIN_COUNT; d++) {
+    for (uint32_t d = 0; d < (r->plan->devices_count ? UIR_PLAN_DOMAIN_COUNT : 1u); d++) {
         epoch->block_sizes[d] =
             uir_rt_assign_offsets(epoch->places, epoch->place_count, (uir_plan_domain)d, epoch->order);
-        if (d != UIR_PLAN_ON_HOST && !r->plan->devices_count) continue;
         UIR_TRY(uir_rt_buffer_grow(r, &epoch->blocks[d], (uir_plan_domain)d, epoch->block_sizes[d],
                                    largest_tensor(epoch, d)));
     }

@@ -183,15 +183,13 @@ static uir_status bind_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     return UIR_STATUS_OK;
 }
 
-static uir_status ensure_state(uir_runtime *r, uir_rt_launch *l, const uir_kernel_format *format,
-                               const uir_loaded_kernel *kernel) {
-    size_t size = format->state_size(kernel);
-    if (size <= l->state_capacity) return UIR_STATUS_OK;
-    void *state;
-    UIR_TRY_ALLOCATE(state, uir_allocate_zeroed(&r->allocator, size));
-    if (l->base.state) uir_release(&r->allocator, l->base.state, l->state_capacity);
-    l->base.state = state;
-    l->state_capacity = size;
+uir_status uir_rt_grow_state(uir_runtime *r, void **state, size_t *capacity, size_t size) {
+    void *grown;
+    if (size <= *capacity) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(grown, uir_allocate_zeroed(&r->allocator, size));
+    if (*state) uir_release(&r->allocator, *state, *capacity);
+    *state = grown;
+    *capacity = size;
     return UIR_STATUS_OK;
 }
 
@@ -287,7 +285,7 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     const uir_loaded_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &format);
     if (!kernel)
         return uir_rt_fail_step(r, step, UIR_STATUS_DEVICE_FAILED, "no kernel format can run the step's kernel");
-    UIR_TRY(ensure_state(r, l, format, kernel));
+    UIR_TRY(uir_rt_grow_state(r, &l->base.state, &l->state_capacity, format->state_size(kernel)));
     l->format = format;
     l->base.kernel = kernel;
     int64_t scratch = 0;

@@ -407,6 +407,7 @@ static uir_status measure_kernels(walk *w) {
 /* The steps that others wait for, and the inputs that the host reads besides the copy to the device. */
 static uir_status note_device(walk *w) {
     const uir_plan *p = w->plan;
+    if (!p->devices_count) return UIR_STATUS_OK;
     UIR_TRY_ALLOCATE(w->a->is_host_input,
                      uir_arena_allocate_array(w->arena, (size_t)p->inputs_count + 1, sizeof *w->a->is_host_input));
     for (uint32_t i = 0; i < p->steps_count; i++) {

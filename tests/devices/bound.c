@@ -1,15 +1,15 @@
 /* Inputs and outputs in memory of the device: `uir-bound [--dim N] PACKAGE...`.
  *
- * In: packages for the null device. Each runs with all of its inputs and outputs bound in the host's memory, then in the
- * device's, by six seeds, and with every other one of them there. Out: `N passed, M failed, S skipped`: the results are
- * the same bits, and only what the host itself reads of what is bound on the device crosses the bus. */
+ * In: packages for the null device. Each runs with all of its inputs and outputs bound in the host's memory, then in
+ * the device's, by six seeds, and with every other one of them there. Out: `N passed, M failed, S skipped`: the results
+ * are the same bits, and only what the host itself reads of what is bound on the device crosses the bus. */
 #include "tests/devices/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORTS = 32, SEEDS = 6, TURNS = 3 };
+enum { SEEDS = 6, TURNS = 3 };
 
 typedef struct port {
     unsigned char *host;
@@ -25,7 +25,7 @@ typedef struct bench {
     uir_runtime *runtime;
     uir_driver_queue *queue;
     uir_diagnostics said;
-    port inputs[PORTS], outputs[PORTS];
+    port inputs[DEVICES_PORTS], outputs[DEVICES_PORTS];
     uint32_t input_count, output_count;
     uir_runtime_statistics statistics;
 } bench;
@@ -39,7 +39,8 @@ static void want(const bench *b, uir_status status, const char *what) {
 /* Copies between a port's host memory and the device's. */
 static void move(bench *b, const port *p, bool to_device) {
     const uir_region host = {.size = p->size, .host = (char *)p->host}, device = {.buffer = p->buffer, .size = p->size};
-    const uir_driver_copy copy = {to_device ? host : device, to_device ? device : host, 1, p->size, p->size, p->size, 0};
+    const uir_driver_copy copy = {
+        to_device ? host : device, to_device ? device : host, 1, p->size, p->size, p->size, 0};
     uir_driver_failure failure;
     uint64_t point;
     if (!p->size) return;
@@ -65,7 +66,7 @@ static void open_bench(bench *b, const void *bytes, size_t size, uint32_t seed, 
     want(b, b->options.driver->create_queue(b->options.device, 4, NULL, &b->said, &b->queue), "queue");
     b->input_count = uir_package_input_count(b->package);
     b->output_count = uir_package_output_count(b->package);
-    for (uint32_t i = 0; i < b->input_count && i < PORTS; i++) {
+    for (uint32_t i = 0; i < b->input_count && i < DEVICES_PORTS; i++) {
         uir_package_port given = uir_package_get_input(b->package, i);
         b->inputs[i].size = devices_get_shape(&given, dim, b->inputs[i].shape);
         b->inputs[i].host = calloc(1, b->inputs[i].size + 1);
@@ -77,7 +78,7 @@ static void close_bench(bench *b) {
     uir_runtime_destroy(b->runtime);
     uir_package_close(b->package);
     b->options.driver->destroy_queue(b->queue);
-    for (uint32_t i = 0; i < PORTS; i++) {
+    for (uint32_t i = 0; i < DEVICES_PORTS; i++) {
         if (b->inputs[i].buffer) b->options.driver->release(b->options.device, b->inputs[i].buffer);
         if (b->outputs[i].buffer) b->options.driver->release(b->options.device, b->outputs[i].buffer);
         free(b->inputs[i].host);
@@ -89,7 +90,7 @@ static void close_bench(bench *b) {
 
 /* Buffers of the sizes that a first run finds. */
 static void make_outputs(bench *b) {
-    for (uint32_t k = 0; k < b->output_count && k < PORTS; k++) {
+    for (uint32_t k = 0; k < b->output_count && k < DEVICES_PORTS; k++) {
         uir_runtime_output out;
         want(b, uir_runtime_get_output(b->runtime, k, &out), "output");
         b->outputs[k].size = out.size;
@@ -109,7 +110,8 @@ static uint64_t run(bench *b, uint32_t turn, uint32_t which, bool binds_outputs)
         port *p = &b->inputs[i];
         uir_package_port given = uir_package_get_input(b->package, i);
         bool there = is_on_device(i, which);
-        const uir_region at = {.buffer = there ? p->buffer : NULL, .size = p->size, .host = there ? NULL : (char *)p->host};
+        const uir_region at = {
+            .buffer = there ? p->buffer : NULL, .size = p->size, .host = there ? NULL : (char *)p->host};
         devices_fill(given.dtype, p->host, p->size, turn);
         if (there) move(b, p, true);
         want(b, uir_runtime_set_input_region(b->runtime, i, given.dtype, given.rank, p->shape, NULL, &at), "input");
@@ -117,7 +119,8 @@ static uint64_t run(bench *b, uint32_t turn, uint32_t which, bool binds_outputs)
     for (uint32_t k = 0; k < b->output_count && binds_outputs; k++) {
         port *p = &b->outputs[k];
         bool there = is_on_device(k, which);
-        const uir_region at = {.buffer = there ? p->buffer : NULL, .size = p->size, .host = there ? NULL : (char *)p->host};
+        const uir_region at = {
+            .buffer = there ? p->buffer : NULL, .size = p->size, .host = there ? NULL : (char *)p->host};
         want(b, uir_runtime_bind_output_region(b->runtime, k, NULL, &at), "binding an output");
     }
     want(b, uir_runtime_run(b->runtime), "run");
@@ -145,7 +148,8 @@ int main(int argc, char **argv) {
             (void)run(&b, 0, 0, false);
             make_outputs(&b);
             for (uint32_t turn = 0; turn < TURNS; turn++) {
-                uint64_t expected = run(&b, turn, 0, true), all = b.statistics.bytes_to_device + b.statistics.bytes_from_device;
+                uint64_t expected = run(&b, turn, 0, true),
+                         all = b.statistics.bytes_to_device + b.statistics.bytes_from_device;
                 for (uint32_t which = 1; which < 3; which++) {
                     uint64_t got = run(&b, turn, which, true),
                              crossed = b.statistics.bytes_to_device + b.statistics.bytes_from_device;
@@ -153,9 +157,9 @@ int main(int argc, char **argv) {
                     passed += good;
                     failed += !good;
                     if (!good)
-                        printf("FAILED: %s, seed %u, turn %u, way %u: %s, %llu bytes over the bus of %llu\n", argv[i], seed,
-                               turn, which, got == expected ? "same bits" : "other bits", (unsigned long long)crossed,
-                               (unsigned long long)all);
+                        printf("FAILED: %s, seed %u, turn %u, way %u: %s, %llu bytes over the bus of %llu\n", argv[i],
+                               seed, turn, which, got == expected ? "same bits" : "other bits",
+                               (unsigned long long)crossed, (unsigned long long)all);
                 }
             }
             close_bench(&b);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORTS = 32, RUNS = 2 };
+enum { RUNS = 2 };
 
 static const uir_driver *real;
 static uint64_t calls, refused; /* the call that is refused, from 1; 0: none */
@@ -124,29 +124,6 @@ typedef struct life {
     uint64_t hash;
 } life;
 
-static uir_status run(uir_runtime *r, const uir_package *package, int64_t dim, uint64_t *out_hash) {
-    unsigned char *data[PORTS] = {0};
-    uir_status status = UIR_STATUS_OK;
-    for (uint32_t i = 0; i < uir_package_input_count(package) && i < PORTS && status == UIR_STATUS_OK; i++) {
-        uir_package_port port = uir_package_get_input(package, i);
-        int64_t shape[DEVICES_RANK];
-        size_t size = devices_get_shape(&port, dim, shape);
-        data[i] = calloc(1, size + 1);
-        if (!data[i]) exit(2);
-        devices_fill(port.dtype, data[i], size, 0);
-        status = uir_runtime_set_input(r, i, port.dtype, port.rank, shape, data[i]);
-    }
-    if (status == UIR_STATUS_OK) status = uir_runtime_run(r);
-    for (uint32_t k = 0; k < uir_package_output_count(package) && status == UIR_STATUS_OK; k++) {
-        uir_runtime_output out;
-        status = uir_runtime_get_output(r, k, &out);
-        for (size_t i = 0; i < out.size && status == UIR_STATUS_OK; i++)
-            *out_hash = *out_hash * 31 + ((const unsigned char *)out.data)[i];
-    }
-    for (uint32_t i = 0; i < PORTS; i++) free(data[i]);
-    return status;
-}
-
 static life live(const void *bytes, size_t size, int64_t dim) {
     const uir_allocator allocator = uir_allocator_system();
     const uir_runtime_options one = {.threads = 1};
@@ -161,13 +138,13 @@ static life live(const void *bytes, size_t size, int64_t dim) {
     if (l.status == UIR_STATUS_OK) l.status = uir_runtime_create(package, &one, &allocator, &said, &r);
     for (int turn = 0; turn < RUNS && l.status == UIR_STATUS_OK; turn++) {
         l.ran = true;
-        l.status = run(r, package, dim, &l.hash);
+        l.status = devices_run(r, package, dim, 0, &l.hash);
     }
     l.has_message = said.first != NULL;
     if (l.ran && l.status != UIR_STATUS_OK) {
         uint64_t hash = 0;
         uir_diagnostics_clear(&said);
-        l.later = run(r, package, dim, &hash);
+        l.later = devices_run(r, package, dim, 0, &hash);
     }
     uir_runtime_destroy(r);
     uir_package_close(package);

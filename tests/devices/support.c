@@ -1,5 +1,7 @@
 #include "tests/devices/support.h"
 
+#include "package/package.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,4 +47,26 @@ void devices_fill(uir_dtype dtype, unsigned char *data, size_t size, uint32_t tu
         ((float *)(void *)data)[i] = (float)((double)(((i + 77 * turn) * 2654435761u >> 7) % 1000) / 500 - 1);
     for (size_t i = 0; dtype == UIR_DTYPE_I64 && i < size / 8; i++)
         ((int64_t *)(void *)data)[i] = (int64_t)((i + turn) % 3);
+}
+
+uir_status devices_run(uir_runtime *r, const uir_package *package, int64_t dim, uint32_t turn, uint64_t *out_hash) {
+    unsigned char *data[DEVICES_PORTS] = {0};
+    uir_status status = UIR_STATUS_OK;
+    for (uint32_t i = 0; i < uir_package_input_count(package) && i < DEVICES_PORTS && status == UIR_STATUS_OK; i++) {
+        uir_package_port port = uir_package_get_input(package, i);
+        int64_t shape[DEVICES_RANK];
+        size_t size = devices_get_shape(&port, dim, shape);
+        data[i] = calloc(1, size + 1);
+        if (!data[i]) exit(2);
+        devices_fill(port.dtype, data[i], size, turn);
+        status = uir_runtime_set_input(r, i, port.dtype, port.rank, shape, data[i]);
+    }
+    if (status == UIR_STATUS_OK) status = uir_runtime_run(r);
+    for (uint32_t k = 0; k < uir_package_output_count(package) && status == UIR_STATUS_OK; k++) {
+        uir_runtime_output out;
+        status = uir_runtime_get_output(r, k, &out);
+        if (status == UIR_STATUS_OK && out.size) *out_hash = *out_hash * 31 + uir_package_hash(out.data, out.size);
+    }
+    for (uint32_t i = 0; i < DEVICES_PORTS; i++) free(data[i]);
+    return status;
 }

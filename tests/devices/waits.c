@@ -145,29 +145,10 @@ static uir_status run(uir_package *package, const uir_allocator *allocator, int6
                       uint64_t *out_hash) {
     const uir_runtime_options options = {.threads = 1};
     uir_runtime *r;
-    unsigned char *data[64] = {0};
-    size_t sizes[64] = {0};
     uir_status status = uir_runtime_create(package, &options, allocator, said, &r);
-    for (uint32_t i = 0; i < uir_package_input_count(package) && i < 64 && status == UIR_STATUS_OK; i++) {
-        uir_package_port port = uir_package_get_input(package, i);
-        int64_t shape[DEVICES_RANK];
-        sizes[i] = devices_get_shape(&port, dim, shape);
-        data[i] = calloc(1, sizes[i] + 64);
-        if (!data[i]) exit(2);
-        status = uir_runtime_set_input(r, i, port.dtype, port.rank, shape, data[i]);
-    }
-    for (uint32_t turn = 0; turn < TURNS && status == UIR_STATUS_OK; turn++) {
-        for (uint32_t i = 0; i < uir_package_input_count(package) && i < 64; i++)
-            devices_fill(uir_package_get_input(package, i).dtype, data[i], sizes[i], turn);
-        status = uir_runtime_run(r);
-        for (uint32_t i = 0; i < uir_package_output_count(package) && status == UIR_STATUS_OK; i++) {
-            uir_runtime_output out;
-            status = uir_runtime_get_output(r, i, &out);
-            if (status == UIR_STATUS_OK && out.size) *out_hash = *out_hash * 31 + uir_package_hash(out.data, out.size);
-        }
-    }
+    for (uint32_t turn = 0; turn < TURNS && status == UIR_STATUS_OK; turn++)
+        status = devices_run(r, package, dim, turn, out_hash);
     uir_runtime_destroy(r);
-    for (int i = 0; i < 64; i++) free(data[i]);
     return status;
 }
 
@@ -239,7 +220,9 @@ static void check(const char *path, uint32_t seeds, int64_t dim) {
             }
             tell(strstr(why, "without waiting") != NULL, "%s: wait %u of step %u: %s", path, k, i, why);
             bool is = seeds && is_seen(&p, &without, seeds, dim, &expected);
-            if (seeds && !is) printf("%s: no seed shows wait %u of step %u: it %s\n", path, k, i, strstr(why, ") ") ? strstr(why, ") ") + 2 : why);
+            if (seeds && !is)
+                printf("%s: no seed shows wait %u of step %u: it %s\n", path, k, i,
+                       strstr(why, ") ") ? strstr(why, ") ") + 2 : why);
             seen += is;
         }
         if (s->kind != UIR_PLAN_STEP_COPY || p.plan.schedules[i].queue < UIR_PLAN_QUEUE_UPLOAD) continue;
@@ -248,8 +231,8 @@ static void check(const char *path, uint32_t seeds, int64_t dim) {
         tell(try_plan(&p, &without, 0, dim, false, why).opened == UIR_STATUS_BAD_FILE, "%s: copy %u is not missed: %s",
              path, i, why);
     }
-    printf("%s: %u copies; %u waits, %u of them implied; %u of %u seen by %u seeds\n", path, copies, waits, implied, seen,
-           waits - implied, seeds);
+    printf("%s: %u copies; %u waits, %u of them implied; %u of %u seen by %u seeds\n", path, copies, waits, implied,
+           seen, waits - implied, seeds);
     tell(implied * 20 <= waits, "%s: %u of %u waits are implied by others", path, implied, waits);
     all_refused += waits - implied;
     all_seen += seen;
