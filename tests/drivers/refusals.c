@@ -173,7 +173,9 @@ static void test_each_call(void **state) {
         unused += !counts[i];
         if (!counts[i]) print_message("%s: not called in this life\n", names[i]);
         for (uint64_t call = 1; call <= counts[i]; call++, refusals++)
-            if (live(names[i], call) && !is_optional(names[i]) && strcmp(names[i], "clFinish"))
+            /* How often an event is asked is a matter of time: a call that this life did not make was not refused. */
+            if (live(names[i], call) && count_calls(names[i]) >= call && !is_optional(names[i]) &&
+                strcmp(names[i], "clFinish"))
                 fail_msg("%s refused at call %d: nobody noticed", names[i], (int)call);
     }
     assert_true(live(NULL, 0));
