@@ -78,6 +78,15 @@ static uir_status fail_wait(order_walk *w, uint32_t step, const char *fault) {
     return UIR_STATUS_BAD_FILE;
 }
 
+/* A queue executes its requests in order: what it took before the step in the same body is done as well. */
+static uir_status settle(order_walk *w, uint32_t step) {
+    uint32_t first = w->plan->blocks[w->block_of[step]].first_step;
+    UIR_TRY(spend(w, step - first));
+    for (uint32_t i = first; i <= step; i++)
+        if (uir_plan_get_queue(w->plan, i) == uir_plan_get_queue(w->plan, step)) w->is_settled[i] = true;
+    return UIR_STATUS_OK;
+}
+
 /* The waits of a step: those of steps before it, or those of a body's steps at the end of the body. */
 static uir_status apply_waits(order_walk *w, uint32_t step, uint32_t queue, uint32_t body) {
     const uir_plan_step_list *waits = &w->order->waits[step];
@@ -89,7 +98,7 @@ static uir_status apply_waits(order_walk *w, uint32_t step, uint32_t queue, uint
         if (!is_of_body && !is_before(w, before, step))
             return fail_wait(w, step, "waits for a step that does not stand before it");
         if (is_of_body ? block == body : body == UIR_PLAN_NONE) wait_for(w, queue, before);
-        if (is_of_body && block == body) w->is_settled[before] = true;
+        if (is_of_body && block == body) UIR_TRY(settle(w, before));
     }
     return UIR_STATUS_OK;
 }
@@ -113,9 +122,9 @@ static uir_status require(order_walk *w, uint32_t step, uint32_t queue, uint32_t
         w->order->race = (uir_plan_race){step, before, tensor, writes};
         return UIR_STATUS_BAD_FILE;
     }
-    if (is_body_of(w, w->block_of[before], step) || is_before(w, before, step)) {
+    if (is_before(w, before, step)) {
         UIR_TRY(add_wait(w, step, before));
-    } else { /* at the end of its body, which has been walked */
+    } else { /* at the end of its body, in a turn that has been walked */
         UIR_TRY(add_wait(w, w->owner[w->block_of[before]], before));
         w->again = true;
     }
@@ -212,10 +221,25 @@ static void meet(clock_vector *this, const clock_vector *other, const clock_vect
     }
 }
 
+/* What a step with bodies gives is written while they run: a body writes the memory of the results and of all that it
+ * returns. */
+static uir_status write_results(order_walk *w, uint32_t step, uint32_t body) {
+    const uir_plan_step *s = &w->plan->steps[step];
+    const uir_plan_block *b = &w->plan->blocks[body];
+    for (uint32_t i = 0; i < s->outputs.count; i++)
+        UIR_TRY(write_tensor(w, step, uir_plan_get_word(w->plan, s->outputs, i)));
+    for (uint32_t i = 0; i < b->outputs.count; i++) {
+        uint32_t t = uir_plan_get_word(w->plan, b->outputs, i), writer = w->writer[w->root[t]];
+        if (writer != UIR_PLAN_NONE && w->block_of[writer] == body) UIR_TRY(write_tensor(w, step, t));
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status walk_loop(order_walk *w, uint32_t step) {
     const uir_plan_step *s = &w->plan->steps[step];
     clock_vector *host = &w->known[UIR_PLAN_QUEUE_HOST], before = *host, count = w->count;
     const uir_plan_block *body = &w->plan->blocks[s->target];
+    UIR_TRY(write_results(w, step, s->target));
     for (uint32_t turn = 0; turn < 2; turn++) {
         for (uint32_t i = 2; i < body->inputs.count; i++) /* the first two are new in each turn */
             UIR_TRY(write_tensor(w, step, uir_plan_get_word(w->plan, body->inputs, i)));
@@ -230,6 +254,8 @@ static uir_status walk_loop(order_walk *w, uint32_t step) {
 static uir_status walk_branches(order_walk *w, uint32_t step) {
     const uir_plan_step *s = &w->plan->steps[step];
     clock_vector *host = &w->known[UIR_PLAN_QUEUE_HOST], before = *host, after, count;
+    UIR_TRY(write_results(w, step, s->target));
+    UIR_TRY(write_results(w, step, s->other));
     UIR_TRY(walk_block(w, s->target));
     UIR_TRY(end_body(w, step, s->target));
     after = *host;

@@ -76,6 +76,8 @@ typedef struct uir_rt_tensor_info {
     uint32_t shape;       /* offset of its extents in all shapes */
     uint32_t writer;      /* of a root: its only writer; NONE: no step writes it */
     bool conditional;     /* used by steps in bodies only: its size may be invalid in some runs */
+    uint32_t home;        /* of a root: the LOOP or IF that it is a result of, and is written in the place of; NONE */
+    uint32_t home_index;  /* which carried value or result of that step */
     uint32_t slack;       /* of the root: symbol of the slack behind each stretch of `slack_axis`; NONE: packed */
     uint32_t slack_axis;
 } uir_rt_tensor_info;
@@ -93,6 +95,7 @@ typedef struct uir_rt_block_info {
     uint32_t first_epoch, end_epoch; /* opened inside; forgotten when the block begins */
     uir_vector(uint32_t) checks;     /* of sizes known before the block begins */
     uir_vector(uint32_t) tensors;    /* placed until the block ends: ports, and results allocated by its steps */
+    uir_vector(uint32_t) homed;      /* tensors with a home whose sizes are known before the block begins */
 } uir_rt_block_info;
 /* Maxima over a kernel's variants. */
 typedef struct uir_rt_kernel_info {
@@ -105,6 +108,7 @@ typedef struct uir_rt_epoch_info {
     uir_vector(uint32_t) checks;
     uir_vector(uint32_t) symbols; /* used by its sizes */
     uir_vector(uint32_t) learned; /* bound when the epoch opens */
+    uir_vector(uint32_t) homed;   /* tensors with a home whose sizes it knows */
 } uir_rt_epoch_info;
 typedef struct uir_rt_analysis {
     uir_rt_tensor_info *tensors;
@@ -237,8 +241,16 @@ typedef struct uir_rt_binding {
     bool in_place; /* its strides match the slack of the port in this run; else it is copied */
 } uir_rt_binding;
 
+/* A value that a loop carries: where the present turn reads it, and two buffers that turns write in turn. */
+typedef struct uir_rt_carried {
+    uir_rt_buffer slots[2];
+    uint32_t next; /* the slot that this turn writes */
+    uir_region at;
+    bool is_given; /* `at` is the memory of the loop's operand, which the loop does not change */
+} uir_rt_carried;
+
 typedef struct uir_rt_loop {
-    uir_rt_buffer *slots; /* two per carried value */
+    uir_rt_carried *carried;
     /* The inputs 0 and 1 of the body, of the last turns: a queue may still copy those of earlier ones. */
     int64_t iterations[RT_TURNS];
     unsigned char conditions[RT_TURNS];
@@ -373,6 +385,17 @@ void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, uir_region at);
 uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain, uint64_t size,
                               uint32_t tensor);
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
+
+/* ---- homes.c: results of bodies, written where the LOOP or IF has them ---- */
+/* Finds the home of each tensor; after uir_rt_verify. */
+uir_status uir_rt_find_homes(uir_arena *arena, const uir_plan *plan, uir_rt_analysis *analysis);
+/* The buffer of a tensor with a home, or with storage OWN. */
+uir_rt_buffer *uir_rt_home(const uir_runtime *r, uint32_t tensor);
+/* Gives memory to tensors that have a home. */
+uir_status uir_rt_place_homed(uir_runtime *r, const uint32_t *tensors, uint32_t count);
+/* Whether `result` of an IF, and `inner` that the branch returns, are the same value that a loop carries: the result
+ * then has its place. */
+bool uir_rt_is_carried_on(const uir_runtime *r, uint32_t result, uint32_t inner);
 
 /* Binds the plain symbols among the tensor's extents that are still unbound; checks facts. */
 uir_status uir_rt_learn_shape(uir_runtime *r, uint32_t tensor, const int64_t *shape);

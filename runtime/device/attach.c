@@ -187,8 +187,10 @@ uint64_t uir_rt_device_sum(const uir_runtime *r) {
     for (uint32_t i = 0; i < r->plan->steps_count; i++) {
         if (r->plan->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
         const uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
-        for (uint32_t k = 0; k < 2 * r->plan->steps[i].inputs.count; k++)
-            sum += loop->slots[k].device ? loop->slots[k].capacity : 0;
+        for (uint32_t k = 0; k < 2 * r->plan->steps[i].inputs.count; k++) {
+            const uir_rt_buffer *slot = &loop->carried[k / 2].slots[k % 2];
+            sum += slot->device ? slot->capacity : 0;
+        }
     }
     return sum;
 }

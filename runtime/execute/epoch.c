@@ -283,6 +283,7 @@ static void collect_places(uir_runtime *r, uint32_t id) {
         const uir_rt_tensor_info *facts = &r->analysis->tensors[t];
         uint32_t storage = r->plan->tensors[t].storage;
         if (storage != UIR_PLAN_STORAGE_ARENA && storage != UIR_PLAN_STORAGE_LAID_OUT) continue;
+        if (facts->home != UIR_PLAN_NONE) continue;
         add_place(r, epoch, make_place(r, r->tensors[t].span, facts->first, facts->last, t));
     }
     for (uint32_t i = 0; i < info->launches.count; i++) {
@@ -520,7 +521,10 @@ static uir_status place_blocks(uir_runtime *r, uir_rt_epoch *epoch) {
 uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t id) {
     const uir_rt_epoch_info *info = &r->analysis->epochs.data[id];
     uir_rt_epoch *epoch = &r->epochs[id];
-    if (is_unchanged(r, id)) return place_outputs(r, id);
+    if (is_unchanged(r, id)) {
+        UIR_TRY(uir_rt_place_homed(r, info->homed.data, info->homed.count));
+        return place_outputs(r, id);
+    }
     epoch->valid = false;
     UIR_TRY(uir_rt_drain(r));
     UIR_TRY(check_sizes(r, info->checks.data, info->checks.count));
@@ -534,6 +538,7 @@ uir_status uir_rt_enter_epoch(uir_runtime *r, uint32_t id) {
     }
     collect_places(r, id);
     UIR_TRY(place_blocks(r, epoch));
+    UIR_TRY(uir_rt_place_homed(r, info->homed.data, info->homed.count));
     UIR_TRY(place_outputs(r, id));
     UIR_TRY(uir_rt_ensure_scratch(r));
     for (uint32_t i = 0; i < info->symbols.count; i++) epoch->snapshot[i] = r->values[info->symbols.data[i]];

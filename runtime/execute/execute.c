@@ -44,7 +44,7 @@ static uir_status learn_output(uir_runtime *r, uint32_t tensor, const int64_t *s
 
 static uir_status give_output(uir_runtime *r, uint32_t step, uint32_t k, const int64_t *shape, uir_region *out_region) {
     uint32_t tensor = output_of(r, step, k);
-    uir_rt_buffer *owned = &r->owned[tensor];
+    uir_rt_buffer *owned = uir_rt_home(r, tensor);
     size_t bytes;
     if (r->plan->tensors[tensor].storage != UIR_PLAN_STORAGE_OWN) {
         UIR_TRY(uir_rt_check_shape(r, tensor, shape, "a result", NULL));
@@ -163,9 +163,18 @@ static uir_status run_check(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- bodies ---- */
-/* The queue of the copies that a LOOP or IF makes of a tensor. */
-static uir_plan_queue queue_of(const uir_runtime *r, uint32_t tensor) {
-    return uir_plan_get_domain(r->plan, tensor) == UIR_PLAN_ON_DEVICE ? UIR_PLAN_QUEUE_COMPUTE : UIR_PLAN_QUEUE_HOST;
+/* The copies that a LOOP or IF makes of a tensor, unless it is there already. */
+static uir_status copy_tensor(uir_runtime *r, uint32_t step, uint32_t tensor, const uir_region *to,
+                              const uir_region *from, uint64_t bytes) {
+    bool is_there = uir_plan_get_domain(r->plan, tensor) == UIR_PLAN_ON_DEVICE;
+    if (!bytes || uir_rt_is_same_place(to, from)) return UIR_STATUS_OK;
+    r->statistics.copies++;
+    return uir_rt_copy(r, step, is_there ? UIR_PLAN_QUEUE_COMPUTE : UIR_PLAN_QUEUE_HOST, to, from, bytes);
+}
+
+static uir_status place_homed(uir_runtime *r, uint32_t block) {
+    const uir_rt_block_info *info = &r->analysis->blocks[block];
+    return uir_rt_place_homed(r, info->homed.data, info->homed.count);
 }
 
 /* ---- branches ---- */
@@ -178,13 +187,19 @@ static uir_status run_if(uir_runtime *r, uint32_t step) {
     const uir_plan_block *block = &r->plan->blocks[id];
     uir_rt_forget_block(r, id);
     UIR_TRY(uir_rt_check_block(r, id));
+    UIR_TRY(place_homed(r, id));
     UIR_TRY(uir_rt_run_block(r, id));
     UIR_TRY(uir_rt_end_body(r, step, id));
     for (uint32_t i = 0; i < s->outputs.count; i++) {
-        uint32_t inner = uir_plan_get_word(r->plan, block->outputs, i);
-        UIR_TRY(give_output(r, step, i, uir_rt_shape(r, inner), &to));
+        uint32_t inner = uir_plan_get_word(r->plan, block->outputs, i), result = output_of(r, step, i);
         UIR_TRY(uir_rt_locate(r, inner, &from));
-        UIR_TRY(uir_rt_copy(r, step, queue_of(r, inner), &to, &from, r->tensors[inner].bytes));
+        if (uir_rt_is_carried_on(r, result, inner)) {
+            uir_rt_place_tensor(r, result, from);
+            UIR_TRY(learn_output(r, result, uir_rt_shape(r, inner)));
+            continue;
+        }
+        UIR_TRY(give_output(r, step, i, uir_rt_shape(r, inner), &to));
+        UIR_TRY(copy_tensor(r, step, inner, &to, &from, r->tensors[inner].bytes));
     }
     UIR_TRY(uir_rt_spread(r, step));
     uir_rt_forget_block(r, id);
@@ -192,26 +207,66 @@ static uir_status run_if(uir_runtime *r, uint32_t step) {
 }
 
 /* ---- loops ---- */
-/* Where carried value i is: in one of its two slots, with its shape in that of the step's output. */
+/* The shape of carried value i is that of the step's output. */
 typedef struct loop_run {
     uir_runtime *r;
     uint32_t step, carried, scanned;
     const uir_plan_step *s;
     const uir_plan_block *block;
     uir_rt_loop *state;
-    uint32_t turn; /* which slot holds the present values */
 } loop_run;
 
-static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t slot, uint32_t from) {
-    uir_rt_buffer *buffer = &l->state->slots[2 * i + slot];
-    uint64_t bytes = l->r->tensors[from].bytes;
-    uir_region source;
-    UIR_TRY(uir_rt_buffer_grow(l->r, buffer, uir_plan_get_domain(l->r->plan, from), bytes, from));
-    UIR_TRY(uir_rt_locate(l->r, from, &source));
-    const uir_region to = uir_rt_in_buffer(buffer, 0, buffer->capacity);
-    UIR_TRY(uir_rt_copy(l->r, l->step, queue_of(l->r, from), &to, &source, bytes));
+static void note_shape(loop_run *l, uint32_t i, uint32_t from) {
     uint32_t rank = uir_rt_rank(l->r, from);
     if (rank) memcpy(actual_shape(l->r, output_of(l->r, l->step, i)), uir_rt_shape(l->r, from), rank * sizeof(int64_t));
+}
+
+/* The next slot holds carried value i from now on. */
+static void take_slot(uir_rt_carried *c) {
+    const uir_rt_buffer *slot = &c->slots[c->next];
+    c->at = uir_rt_in_buffer(slot, 0, slot->capacity);
+    c->next ^= 1;
+    c->is_given = false;
+}
+
+static uir_status fill_slot(loop_run *l, uint32_t i, uint32_t tensor, const uir_region *from, uint64_t bytes) {
+    uir_rt_carried *c = &l->state->carried[i];
+    uir_rt_buffer *slot = &c->slots[c->next];
+    UIR_TRY(uir_rt_buffer_grow(l->r, slot, uir_plan_get_domain(l->r->plan, tensor), bytes, tensor));
+    const uir_region to = uir_rt_in_buffer(slot, 0, slot->capacity);
+    UIR_TRY(copy_tensor(l->r, l->step, tensor, &to, from, bytes));
+    take_slot(c);
+    return UIR_STATUS_OK;
+}
+
+/* The first turn reads the operand where it is, unless a queue may still copy from there when the loop has ended. */
+static uir_status begin_carried(loop_run *l, uint32_t i) {
+    uir_runtime *r = l->r;
+    uir_rt_carried *c = &l->state->carried[i];
+    uint32_t from = input_of(r, l->step, i + 2);
+    UIR_TRY(uir_rt_locate(r, from, &c->at));
+    c->is_given = true;
+    c->next = 0;
+    note_shape(l, i, from);
+    if (!r->plan->devices_count || uir_plan_get_domain(r->plan, from) == UIR_PLAN_ON_DEVICE) return UIR_STATUS_OK;
+    const uir_region at = c->at;
+    return fill_slot(l, i, from, &at, r->tensors[from].bytes);
+}
+
+/* What the turn returns for carried value i: in its home, where the turn found it, or elsewhere. */
+static uir_status take_carried(loop_run *l, uint32_t i) {
+    uir_runtime *r = l->r;
+    uir_rt_carried *c = &l->state->carried[i];
+    uint32_t inner = uir_plan_get_word(r->plan, l->block->outputs, i + 1), root = r->analysis->tensors[inner].root;
+    const uir_rt_tensor_info *info = &r->analysis->tensors[root];
+    const uir_region home = uir_rt_in_buffer(&c->slots[c->next], 0, c->slots[c->next].capacity);
+    uir_region from;
+    UIR_TRY(uir_rt_locate(r, inner, &from));
+    note_shape(l, i, inner);
+    if (uir_rt_is_same_place(&from, &c->at)) return UIR_STATUS_OK;
+    if (info->home != l->step || info->home_index != i || !uir_rt_is_same_place(&from, &home))
+        return fill_slot(l, i, inner, &from, r->tensors[inner].bytes);
+    take_slot(c);
     return UIR_STATUS_OK;
 }
 
@@ -230,10 +285,10 @@ static uir_status bind_ports(loop_run *l) {
                         uir_rt_on_host(&l->state->conditions[kept], 1));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
-        uir_rt_buffer *slot = &l->state->slots[2 * i + l->turn];
-        uir_rt_place_tensor(r, port, uir_rt_in_buffer(slot, 0, slot->capacity));
+        uir_rt_place_tensor(r, port, l->state->carried[i].at);
         UIR_TRY(uir_rt_learn_shape(r, port, actual_shape(r, output_of(r, l->step, i))));
     }
+    UIR_TRY(place_homed(r, id));
     if (epoch != UIR_PLAN_NONE) UIR_TRY(uir_rt_enter_epoch(r, epoch));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
@@ -250,7 +305,7 @@ static uir_status grow_rows(loop_run *l, uint32_t tensor, uint64_t used, uint64_
     uint64_t size = expected > needed ? expected : needed * 2;
     UIR_TRY(uir_rt_buffer_grow(l->r, &grown, uir_plan_get_domain(l->r->plan, tensor), size, tensor));
     const uir_region from = uir_rt_in_buffer(buffer, 0, used), to = uir_rt_in_buffer(&grown, 0, size);
-    uir_status status = uir_rt_copy(l->r, l->step, queue_of(l->r, tensor), &to, &from, used);
+    uir_status status = copy_tensor(l->r, l->step, tensor, &to, &from, used);
     if (status == UIR_STATUS_OK && buffer->device) status = uir_rt_drain(l->r);
     if (status != UIR_STATUS_OK) {
         uir_rt_queues_close(l->r);
@@ -281,7 +336,7 @@ static uir_status append_row(loop_run *l, uint32_t k, int64_t trips) {
     UIR_TRY(grow_rows(l, tensor, used, needed, expected));
     UIR_TRY(uir_rt_locate(r, row, &from));
     const uir_region to = uir_rt_in_buffer(&r->owned[tensor], used, bytes);
-    return uir_rt_copy(r, l->step, queue_of(r, row), &to, &from, bytes);
+    return copy_tensor(r, l->step, row, &to, &from, bytes);
 }
 
 static uir_status iterate(loop_run *l, int64_t trips) {
@@ -291,13 +346,11 @@ static uir_status iterate(loop_run *l, int64_t trips) {
     UIR_TRY(uir_rt_run_block(r, l->s->target));
     UIR_TRY(uir_rt_end_body(r, l->step, l->s->target));
     for (uint32_t i = 0; i < l->scanned; i++) UIR_TRY(append_row(l, i, trips));
-    for (uint32_t i = 0; i < l->carried; i++)
-        UIR_TRY(fill_slot(l, i, l->turn ^ 1, uir_plan_get_word(r->plan, l->block->outputs, i + 1)));
+    for (uint32_t i = 0; i < l->carried; i++) UIR_TRY(take_carried(l, i));
     UIR_TRY(uir_rt_spread(r, l->step));
     UIR_TRY(uir_rt_locate_host(r, uir_plan_get_word(r->plan, l->block->outputs, 0), &condition));
     l->state->condition = *condition != 0;
     l->state->iteration++;
-    l->turn ^= 1;
     return UIR_STATUS_OK;
 }
 
@@ -313,14 +366,27 @@ static void shape_of_nothing(loop_run *l, uint32_t tensor) {
     if (extents.count) shape[0] = 0;
 }
 
+/* A result outlives the operand. */
+static uir_status keep_given(loop_run *l) {
+    uir_runtime *r = l->r;
+    for (uint32_t i = 0; i < l->carried; i++) {
+        uint32_t from = input_of(r, l->step, i + 2);
+        const uir_region at = l->state->carried[i].at;
+        if (l->state->carried[i].is_given) UIR_TRY(fill_slot(l, i, from, &at, r->tensors[from].bytes));
+    }
+    return uir_rt_spread(r, l->step);
+}
+
 static uir_status give_results(loop_run *l) {
     uir_runtime *r = l->r;
+    UIR_TRY(keep_given(l));
     uir_rt_forget_block(r, l->s->target);
     for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
         uint32_t tensor = output_of(r, l->step, i);
-        uir_rt_buffer *buffer = i < l->carried ? &l->state->slots[2 * i + l->turn] : &r->owned[tensor];
+        const uir_rt_buffer *rows = &r->owned[tensor];
         if (i >= l->carried && l->state->iteration == 0) shape_of_nothing(l, tensor);
-        uir_rt_place_tensor(r, tensor, uir_rt_in_buffer(buffer, 0, buffer->capacity));
+        uir_rt_place_tensor(r, tensor,
+                            i < l->carried ? l->state->carried[i].at : uir_rt_in_buffer(rows, 0, rows->capacity));
         UIR_TRY(uir_rt_learn_shape(r, tensor, actual_shape(r, tensor)));
     }
     return rt_finish_outputs(r, l->step);
@@ -385,7 +451,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
         else
             l.state->condition = *data != 0;
     }
-    for (uint32_t i = 0; i < l.carried; i++) UIR_TRY(fill_slot(&l, i, 0, input_of(r, step, i + 2)));
+    for (uint32_t i = 0; i < l.carried; i++) UIR_TRY(begin_carried(&l, i));
     UIR_TRY(uir_rt_spread(r, step));
     if (trips > 0 && l.state->condition) UIR_TRY(uir_rt_check_block(r, s->target));
     while (l.state->iteration < trips && l.state->condition) {

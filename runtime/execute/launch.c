@@ -418,8 +418,9 @@ static uir_status continue_input(uir_runtime *r, uint32_t step, uint32_t input, 
     uir_region from;
     UIR_TRY(uir_rt_locate(r, input, &from));
     if (size > r->tensors[input].bytes) size = r->tensors[input].bytes;
-    return uir_rt_is_same_place(&from, to) ? UIR_STATUS_OK
-                                           : uir_rt_copy(r, step, uir_plan_get_queue(r->plan, step), to, &from, size);
+    if (uir_rt_is_same_place(&from, to)) return UIR_STATUS_OK;
+    r->statistics.copies++;
+    return uir_rt_copy(r, step, uir_plan_get_queue(r->plan, step), to, &from, size);
 }
 
 static uir_status set_pointers(uir_runtime *r, uint32_t step, uir_rt_launch *l) {

@@ -62,8 +62,8 @@ static uir_status make_parts(uir_runtime *r) {
         if (p->steps[i].kind == UIR_PLAN_STEP_LAUNCH) UIR_TRY(uir_rt_launch_create(r, i));
         if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
         uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
-        UIR_TRY_ALLOCATE(loop->slots, uir_arena_allocate_array(&r->arena, 2 * (size_t)p->steps[i].inputs.count + 1,
-                                                               sizeof *loop->slots));
+        UIR_TRY_ALLOCATE(loop->carried, uir_arena_allocate_array(&r->arena, (size_t)p->steps[i].inputs.count + 1,
+                                                                 sizeof *loop->carried));
     }
     return r->threads > 1 && !r->options.parallel ? uir_rt_pool_create(&r->allocator, r->threads - 1, &r->pool)
                                                   : UIR_STATUS_OK;
@@ -114,8 +114,8 @@ void uir_runtime_destroy(uir_runtime *r) {
     for (uint32_t i = 0; r->loops && i < p->steps_count; i++) {
         if (p->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
         uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
-        for (uint32_t k = 0; loop->slots && k < 2 * p->steps[i].inputs.count; k++)
-            uir_rt_buffer_release(r, &loop->slots[k]);
+        for (uint32_t k = 0; loop->carried && k < 2 * p->steps[i].inputs.count; k++)
+            uir_rt_buffer_release(r, &loop->carried[k / 2].slots[k % 2]);
     }
     uir_rt_buffer_release(r, &r->host);
     for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) uir_rt_buffer_release(r, &r->owned[i]);

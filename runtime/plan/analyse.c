@@ -62,12 +62,13 @@ static bool is_known(const walk *w, uint32_t tensor) {
     return w->known[w->a->tensors[tensor].epoch];
 }
 
-static uir_status use_inputs(walk *w, const uir_plan_step *s, uint32_t position) {
+/* Turns of a loop read in place what the loop carries. */
+static uir_status use_inputs(walk *w, const uir_plan_step *s, uint32_t position, uint32_t end) {
     for (uint32_t i = 0; i < s->inputs.count; i++) {
         uint32_t t = uir_plan_get_word(w->plan, s->inputs, i);
         if (t == UIR_PLAN_NONE) continue;
         if (!is_known(w, t)) return refuse(w, "a step uses a tensor whose size is not known yet");
-        use(w, t, position);
+        use(w, t, uir_plan_turns(s) ? end : position);
     }
     return UIR_STATUS_OK;
 }
@@ -154,7 +155,7 @@ static uir_status walk_step(walk *w, uint32_t index, uint32_t block) {
     uir_rt_step_info *info = &w->a->steps[index];
     uint32_t position = ++w->position;
     if (w->second) {
-        UIR_TRY(use_inputs(w, s, position));
+        UIR_TRY(use_inputs(w, s, position, info->end));
         UIR_TRY(know_sizes(w, s));
         for (uint32_t i = 0; i < s->outputs.count; i++) {
             uint32_t t = uir_plan_get_word(w->plan, s->outputs, i);
@@ -442,6 +443,7 @@ uir_status uir_rt_analyse(uir_arena *arena, const uir_plan *plan, uir_diagnostic
                                              .first = UINT32_MAX,
                                              .shape = a->shape_count,
                                              .writer = UIR_PLAN_NONE,
+                                             .home = UIR_PLAN_NONE,
                                              .conditional = true,
                                              .slack = UIR_PLAN_NONE};
         a->shape_count += plan->tensors[i].extents.count;

@@ -453,6 +453,7 @@ static uir_status open_parts(uir_package *p, const void *bytes, size_t size, uir
     UIR_TRY(uir_rt_analyse(&p->arena, &p->plan, diagnostics, &p->analysis));
     UIR_TRY(check_host(p, diagnostics));
     UIR_TRY(uir_rt_verify(&p->arena, &p->plan, diagnostics, &p->analysis));
+    UIR_TRY(uir_rt_find_homes(&p->arena, &p->plan, &p->analysis));
     size_t ports = (size_t)p->plan.inputs_count + p->plan.outputs_count;
     UIR_TRY_ALLOCATE(p->verified,
                      uir_arena_allocate_array(&p->arena, (size_t)p->plan.constants_count + 1, sizeof *p->verified));
