@@ -3,11 +3,11 @@
 
     run_loops.py [--count N] [--seed N]
 
-In: nothing but seeds. Each graph has a Loop of several carried values. Its body adds, takes the greater, swaps, passes on,
-appends, branches (to one result of several branches, to values from outside) and has inner loops; it scans rows. The
-expected outputs are computed here, in numpy, in whole numbers that f32 holds. The engines: the interpreter, vm, and
-null by two seeds. Then: a loop of 1,000 turns over 1 MB copies a row a turn and no state. Out: a
-line per failure, then `N passed, M failed, S skipped`.
+In: seeds. Each graph has a Loop of several carried values. Its body adds, takes the greater, swaps, passes on, branches (to
+results of the branch, and to values from outside) and has inner loops; it may scan rows. The expected outputs are
+computed here, in numpy, in whole numbers that f32 holds. The engines: the interpreter, vm, and null by two seeds. Then a
+loop of 1,000 turns over 1 MB copies a row a turn and no state. Out: a line per failure, then
+`N passed, M failed, S skipped`.
 """
 import json
 import os
@@ -27,11 +27,10 @@ SIZE = 5
 
 
 class Body:
-    """A graph under construction: nodes, the names of its f32 vectors with their values, and whether they may grow."""
+    """A graph under construction: its nodes, and the count of names, which all graphs of a model share."""
 
-    def __init__(self, draw, names, around=None):
-        self.draw, self.names, self.around = draw, names, around
-        self.nodes, self.values, self.grown = [], {}, set()
+    def __init__(self, names):
+        self.names, self.nodes = names, []
 
     def name(self, stem):
         self.names[0] += 1
@@ -110,20 +109,25 @@ def write(body, steps, state, number):
         elif s["kind"] == "branch":
             state = write_branch(body, s, state, number)
         elif s["kind"] == "loop":
-            state = write_loop(body, s["steps"], state, s["turns"], 0)
+            trips = body.add("Constant", [], "k", value=helper.make_tensor("v", TensorProto.INT64, [], [s["turns"]]))
+            state = write_loop(body, s["steps"], state, 0, trips)
     return state
+
+
+def name_results(body, results):
+    """A graph's outputs are results of its own nodes, each once."""
+    made, named = {o for node in body.nodes for o in node.output}, []
+    for result in results:
+        named.append(body.add("Identity", [result]) if result not in made or result in named else result)
+    return named
 
 
 def write_branch(body, s, state, number):
     graphs = []
     for way in ("then", "else"):
-        inner = Body(body.draw, body.names, body)
+        inner = Body(body.names)
         results = write(inner, s[way], state, number)
-        named = [results[i] for i in s["order"]]
-        made = {o for node in inner.nodes for o in node.output}
-        for i, result in enumerate(named):
-            if result not in made or result in named[:i]:
-                named[i] = inner.add("Identity", [result])
+        named = name_results(inner, [results[i] for i in s["order"]])
         graphs.append(helper.make_graph(inner.nodes, way, [], [describe(n) for n in named]))
     two = body.add("Constant", [], "k", value=helper.make_tensor("v", TensorProto.INT64, [], [2]))
     odd = body.add("Cast", [body.add("Mod", [number, two])], to=TensorProto.BOOL)
@@ -132,21 +136,17 @@ def write_branch(body, s, state, number):
     return outputs
 
 
-def write_loop(body, steps, state, turns, scanned, trips=None):
-    inner = Body(body.draw, body.names, body)
+def write_loop(body, steps, state, scanned, trips):
+    """`trips`: the name of the number of turns."""
+    inner = Body(body.names)
     number, goes_on = inner.name("i"), inner.name("g")
     ports = [inner.name("p") for _ in state]
     results = write(inner, steps, ports, number)
-    made = {o for node in inner.nodes for o in node.output}
-    for i, result in enumerate(results):
-        if result not in made or result in results[:i]:
-            results[i] = inner.add("Identity", [result])
+    results = name_results(inner, results)
     rows = [inner.add("Identity", [results[i]]) for i in range(scanned)]
     on = inner.add("Identity", [goes_on])
     graph = helper.make_graph(inner.nodes, "body", [describe(number, 0, TensorProto.INT64), describe(goes_on, 0, TensorProto.BOOL)] +
                               [describe(p) for p in ports], [describe(on, 0, TensorProto.BOOL)] + [describe(r) for r in results + rows])
-    if trips is None:
-        trips = body.add("Constant", [], "k", value=helper.make_tensor("v", TensorProto.INT64, [], [turns]))
     outputs = [body.name("l") for _ in results + rows]
     body.nodes.append(helper.make_node("Loop", [trips, ""] + state, outputs, body=graph))
     return outputs
@@ -157,12 +157,12 @@ def make_case(seed):
     draw = random.Random(seed)
     count, scanned = draw.randint(1, 4), draw.randint(0, 1)
     steps, turns = draw_steps(draw, count, 0), draw.choice([1, 1, 2, 3, 6] if scanned else [0, 1, 2, 3, 6])  # rows of no turn have no extents
-    body = Body(draw, [0])
+    body = Body([0])
     inputs = [f"x{i}" for i in range(count)]
     before = [body.add("Add", [x, body.constant(1.0)]) if draw.random() < 0.5 else x for x in inputs]
     given = [np.arange(SIZE, dtype=np.float32) * (i + 1) - 3 for i in range(count)]
     state = [g + 1 if name != x else g for g, name, x in zip(given, before, inputs)]
-    results = write_loop(body, steps, before, 0, scanned, "trips")
+    results = write_loop(body, steps, before, scanned, "trips")
     rows = []
     for turn in range(turns):
         state = compute(steps, state, turn)
