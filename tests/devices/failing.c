@@ -125,6 +125,7 @@ typedef struct life {
 } life;
 
 static life live(const void *bytes, size_t size, int64_t dim) {
+    const devices_source source = {.dim = dim};
     const uir_allocator allocator = uir_allocator_system();
     const uir_runtime_options one = {.threads = 1};
     uir_package_options options = devices_open(&allocator, 3);
@@ -138,13 +139,13 @@ static life live(const void *bytes, size_t size, int64_t dim) {
     if (l.status == UIR_STATUS_OK) l.status = uir_runtime_create(package, &one, &allocator, &said, &r);
     for (int turn = 0; turn < RUNS && l.status == UIR_STATUS_OK; turn++) {
         l.ran = true;
-        l.status = devices_run(r, package, dim, 0, &l.hash);
+        l.status = devices_run(r, package, &source, 0, &l.hash);
     }
     l.has_message = said.first != NULL;
     if (l.ran && l.status != UIR_STATUS_OK) {
         uint64_t hash = 0;
         uir_diagnostics_clear(&said);
-        l.later = devices_run(r, package, dim, 0, &hash);
+        l.later = devices_run(r, package, &source, 0, &hash);
     }
     uir_runtime_destroy(r);
     uir_package_close(package);

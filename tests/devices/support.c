@@ -1,9 +1,12 @@
 #include "tests/devices/support.h"
 
+#include "base/tensor.h"
+#include "io/io.h"
 #include "package/package.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 extern const uir_driver uir_null_driver;
 extern const uir_kernel_format uir_vm_format;
@@ -49,16 +52,46 @@ void devices_fill(uir_dtype dtype, unsigned char *data, size_t size, uint32_t tu
         ((int64_t *)(void *)data)[i] = (int64_t)((i + turn) % 3);
 }
 
-uir_status devices_run(uir_runtime *r, const uir_package *package, int64_t dim, uint32_t turn, uint64_t *out_hash) {
+/* Input `index` of a turn: its shape and its elements, to be freed. */
+static unsigned char *read_input(const devices_source *source, uint32_t index, uint32_t turn, int64_t *out_shape) {
+    uir_allocator allocator = uir_allocator_system();
+    uir_tensor *tensor;
+    uir_file file = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s/input_%u.npy", source->folder, (unsigned)index);
+    if (uir_io_open_file(path, &allocator, NULL, &file) != UIR_STATUS_OK ||
+        uir_npy_read(&allocator, NULL, path, file.data, file.size, &tensor) != UIR_STATUS_OK) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        exit(2);
+    }
+    unsigned char *data = malloc(tensor->byte_size + 1);
+    if (!data) exit(2);
+    memcpy(data, tensor->data, tensor->byte_size);
+    memcpy(out_shape, tensor->shape, tensor->rank * sizeof *out_shape);
+    for (size_t i = 0; tensor->dtype == UIR_DTYPE_F32 && i < tensor->byte_size / 4; i++)
+        ((float *)(void *)data)[i] *= 1 + (float)turn / 8;
+    uir_tensor_release(tensor);
+    uir_file_release(&file, &allocator);
+    return data;
+}
+
+static unsigned char *make_input(const devices_source *source, const uir_package_port *port, uint32_t turn,
+                                 int64_t *out_shape) {
+    size_t size = devices_get_shape(port, source->dim, out_shape);
+    unsigned char *data = calloc(1, size + 1);
+    if (!data) exit(2);
+    devices_fill(port->dtype, data, size, turn);
+    return data;
+}
+
+uir_status devices_run(uir_runtime *r, const uir_package *package, const devices_source *source, uint32_t turn,
+                       uint64_t *out_hash) {
     unsigned char *data[DEVICES_PORTS] = {0};
     uir_status status = UIR_STATUS_OK;
     for (uint32_t i = 0; i < uir_package_input_count(package) && i < DEVICES_PORTS && status == UIR_STATUS_OK; i++) {
         uir_package_port port = uir_package_get_input(package, i);
         int64_t shape[DEVICES_RANK];
-        size_t size = devices_get_shape(&port, dim, shape);
-        data[i] = calloc(1, size + 1);
-        if (!data[i]) exit(2);
-        devices_fill(port.dtype, data[i], size, turn);
+        data[i] = source->folder ? read_input(source, i, turn, shape) : make_input(source, &port, turn, shape);
         status = uir_runtime_set_input(r, i, port.dtype, port.rank, shape, data[i]);
     }
     if (status == UIR_STATUS_OK) status = uir_runtime_run(r);

@@ -15,8 +15,14 @@ uir_package_options devices_open(const uir_allocator *allocator, uint32_t seed);
 size_t devices_get_shape(const uir_package_port *port, int64_t dim, int64_t *out_shape);
 /* Other numbers in each run, so that what an earlier one left is wrong. Integers are 0 to 2. */
 void devices_fill(uir_dtype dtype, unsigned char *data, size_t size, uint32_t turn);
-/* Runs on made-up inputs of that turn, in memory of the host, and adds all outputs to the hash. */
-uir_status devices_run(uir_runtime *runtime, const uir_package *package, int64_t dim, uint32_t turn,
+/* Where inputs are from: files input_N.npy of a folder, or made up, with symbolic dims of `dim`. */
+typedef struct devices_source {
+    const char *folder; /* NULL: made up */
+    int64_t dim;
+} devices_source;
+/* Runs on the inputs of that turn, in memory of the host, and adds all outputs to the hash. Numbers that are not whole
+ * are others in each turn. */
+uir_status devices_run(uir_runtime *runtime, const uir_package *package, const devices_source *source, uint32_t turn,
                        uint64_t *out_hash);
 
 #endif

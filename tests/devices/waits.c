@@ -1,4 +1,4 @@
-/* Waits and copies taken out of a package's plan: `uir-waits [--seeds N] [--dim N] PACKAGE...`.
+/* Waits and copies taken out of a package's plan: `uir-waits [--seeds N] [--dim N | --data FOLDER] PACKAGE...`.
  *
  * In: packages for the null device. Each wait of the plan, and each copy between domains, is taken out in turn. Out: a
  * line per package: how many the verifier refuses; which waits it does not miss, since others imply them; and of the
@@ -141,18 +141,19 @@ typedef struct outcome {
     uint64_t hash; /* of all outputs */
 } outcome;
 
-static uir_status run(uir_package *package, const uir_allocator *allocator, int64_t dim, uir_diagnostics *said,
-                      uint64_t *out_hash) {
+static uir_status run(uir_package *package, const uir_allocator *allocator, const devices_source *source,
+                      uir_diagnostics *said, uint64_t *out_hash) {
     const uir_runtime_options options = {.threads = 1};
     uir_runtime *r;
     uir_status status = uir_runtime_create(package, &options, allocator, said, &r);
     for (uint32_t turn = 0; turn < TURNS && status == UIR_STATUS_OK; turn++)
-        status = devices_run(r, package, dim, turn, out_hash);
+        status = devices_run(r, package, source, turn, out_hash);
     uir_runtime_destroy(r);
     return status;
 }
 
-static outcome try_plan(const packed *p, const uir_plan *plan, uint32_t seed, int64_t dim, bool runs, char *why) {
+static outcome try_plan(const packed *p, const uir_plan *plan, uint32_t seed, const devices_source *source, bool runs,
+                        char *why) {
     outcome o = {UIR_STATUS_OK, UIR_STATUS_OK, 0};
     size_t size;
     void *bytes = write_package(p, plan, &size);
@@ -161,7 +162,7 @@ static outcome try_plan(const packed *p, const uir_plan *plan, uint32_t seed, in
     uir_diagnostics_init(&said, &p->allocator);
     uir_package_options options = devices_open(&p->allocator, seed);
     o.opened = uir_package_open(bytes, size, &options, &p->allocator, &said, &package);
-    if (o.opened == UIR_STATUS_OK && runs) o.ran = run(package, &p->allocator, dim, &said, &o.hash);
+    if (o.opened == UIR_STATUS_OK && runs) o.ran = run(package, &p->allocator, source, &said, &o.hash);
     if (why) snprintf(why, 300, "%s", said.first ? said.first->message : "");
     uir_package_close(package);
     options.driver->close(options.device);
@@ -189,18 +190,19 @@ static void tell(bool fine, const char *format, ...) {
 }
 
 /* Whether a seed shows that the wait is missing. */
-static bool is_seen(const packed *p, const uir_plan *plan, uint32_t seeds, int64_t dim, const outcome *expected) {
+static bool is_seen(const packed *p, const uir_plan *plan, uint32_t seeds, const devices_source *source,
+                    const outcome *expected) {
     bool seen = false;
     blind = true;
     for (uint32_t seed = 0; seed < seeds && !seen; seed++) {
-        outcome o = try_plan(p, plan, seed, dim, true, NULL);
+        outcome o = try_plan(p, plan, seed, source, true, NULL);
         seen = o.opened != UIR_STATUS_OK || o.ran != expected->ran || o.hash != expected->hash;
     }
     blind = false;
     return seen;
 }
 
-static void check(const char *path, uint32_t seeds, int64_t dim) {
+static void check(const char *path, uint32_t seeds, const devices_source *source) {
     packed p;
     uint32_t waits = 0, implied = 0, copies = 0, seen = 0;
     char why[300] = "";
@@ -208,18 +210,18 @@ static void check(const char *path, uint32_t seeds, int64_t dim) {
         tell(false, "%s is no package for the null device", path);
         return;
     }
-    outcome expected = try_plan(&p, &p.plan, 0, dim, seeds > 0, why);
+    outcome expected = try_plan(&p, &p.plan, 0, source, seeds > 0, why);
     tell(expected.opened == UIR_STATUS_OK && expected.ran == UIR_STATUS_OK, "%s: %s", path, why);
     for (uint32_t i = 0; i < p.plan.steps_count && expected.ran == UIR_STATUS_OK; i++) {
         const uir_plan_step *s = &p.plan.steps[i];
         for (uint32_t k = 0; k < p.plan.schedules[i].waits.count; k++, waits++) {
             uir_plan without = drop_wait(&p, i, k);
-            if (try_plan(&p, &without, 0, dim, false, why).opened == UIR_STATUS_OK) {
+            if (try_plan(&p, &without, 0, source, false, why).opened == UIR_STATUS_OK) {
                 if (implied++ < SHOWN) printf("%s: wait %u of step %u is implied by others\n", path, k, i);
                 continue;
             }
             tell(strstr(why, "without waiting") != NULL, "%s: wait %u of step %u: %s", path, k, i, why);
-            bool is = seeds && is_seen(&p, &without, seeds, dim, &expected);
+            bool is = seeds && is_seen(&p, &without, seeds, source, &expected);
             if (seeds && !is)
                 printf("%s: no seed shows wait %u of step %u: it %s\n", path, k, i,
                        strstr(why, ") ") ? strstr(why, ") ") + 2 : why);
@@ -228,8 +230,8 @@ static void check(const char *path, uint32_t seeds, int64_t dim) {
         if (s->kind != UIR_PLAN_STEP_COPY || p.plan.schedules[i].queue < UIR_PLAN_QUEUE_UPLOAD) continue;
         uir_plan without = drop_step(&p, i);
         copies++;
-        tell(try_plan(&p, &without, 0, dim, false, why).opened == UIR_STATUS_BAD_FILE, "%s: copy %u is not missed: %s",
-             path, i, why);
+        tell(try_plan(&p, &without, 0, source, false, why).opened == UIR_STATUS_BAD_FILE,
+             "%s: copy %u is not missed: %s", path, i, why);
     }
     printf("%s: %u copies; %u waits, %u of them implied; %u of %u seen by %u seeds\n", path, copies, waits, implied,
            seen, waits - implied, seeds);
@@ -242,14 +244,16 @@ static void check(const char *path, uint32_t seeds, int64_t dim) {
 
 int main(int argc, char **argv) {
     uint32_t seeds = 0;
-    int64_t dim = 3;
+    devices_source source = {.dim = 3};
     for (int i = 1; i < argc; i++) {
         if (i + 1 < argc && !strcmp(argv[i], "--seeds"))
             seeds = (uint32_t)atoi(argv[++i]);
         else if (i + 1 < argc && !strcmp(argv[i], "--dim"))
-            dim = atoi(argv[++i]);
+            source = (devices_source){.dim = atoi(argv[++i])};
+        else if (i + 1 < argc && !strcmp(argv[i], "--data"))
+            source.folder = argv[++i];
         else
-            check(argv[i], seeds, dim);
+            check(argv[i], seeds, &source);
     }
     if (seeds) tell(all_seen * 10 >= all_refused * 9, "%u of %u refused waits are seen", all_seen, all_refused);
     printf("%d passed, %d failed, 0 skipped\n", passed, failed);
