@@ -120,6 +120,7 @@ typedef struct uir_rt_analysis {
     uint32_t shape_count, launch_count, loop_count, depth;
     uir_plan_release *releases; /* by root; NULL: the plan is the host's alone */
     uint32_t awaited_count;     /* steps that others wait for */
+    uint32_t last_request;      /* the last step of block 0 that a queue of the device takes */
     bool *is_host_input;        /* by input: steps of the host read it; NULL: the plan is the host's alone */
 } uir_rt_analysis;
 

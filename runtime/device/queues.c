@@ -137,6 +137,8 @@ uir_status uir_rt_begin_step(uir_runtime *r, uint32_t step) {
     uir_plan_list waits = uir_plan_get_waits(r->plan, step);
     uir_plan_queue queue =
         uir_plan_has_bodies(&r->plan->steps[step]) ? UIR_PLAN_QUEUE_HOST : uir_plan_get_queue(r->plan, step);
+    /* Behind the last request of the run, the wait for its end serves all. */
+    if (waits.count && r->analysis->steps[step].block == 0 && step > r->analysis->last_request) return uir_rt_drain(r);
     for (uint32_t i = 0; i < waits.count; i++) {
         uint32_t waited = uir_plan_get_word(r->plan, waits, i);
         if (!is_in_body(r, waited, step)) UIR_TRY(wait_for_step(r, queue, waited));

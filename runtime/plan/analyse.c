@@ -413,6 +413,7 @@ static uir_status note_device(walk *w) {
                      uir_arena_allocate_array(w->arena, (size_t)p->inputs_count + 1, sizeof *w->a->is_host_input));
     for (uint32_t i = 0; i < p->steps_count; i++) {
         uir_plan_list waits = uir_plan_get_waits(p, i);
+        if (w->a->steps[i].block == 0 && uir_plan_get_queue(p, i) != UIR_PLAN_QUEUE_HOST) w->a->last_request = i;
         for (uint32_t k = 0; k < waits.count; k++) {
             uir_rt_step_info *awaited = &w->a->steps[uir_plan_get_word(p, waits, k)];
             w->a->awaited_count += !awaited->is_awaited;
