@@ -38,6 +38,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
     check.f16_tolerance = f16.rtol;
     check.bf16_tolerance = bf16.rtol;
     UIR_TRY(uir_precision_find(options->precision, &call->diagnostics, &check.precision));
+    for (size_t i = 0; i < input_count; i++) UIR_TRY(uir_value_check_on_host(call, inputs[i], "a value of an input"));
     uir_datum **datums;
     size_t size = (input_count + 1) * sizeof *datums;
     UIR_TRY_ALLOCATE(datums, uir_allocate_zeroed(allocator, size));

@@ -219,6 +219,8 @@ uir_status uir_value_compare(const uir_value *actual, const uir_value *expected,
     uir_comparison result = {.agree = true, .cosine = NAN};
     uir_call_begin(&call, actual->context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_tolerance, tolerance, &taken);
+    if (status == UIR_STATUS_OK) status = uir_value_check_on_host(&call, actual, "the value to compare");
+    if (status == UIR_STATUS_OK) status = uir_value_check_on_host(&call, expected, "the expected value");
     if (status == UIR_STATUS_OK) {
         if (!tolerance) taken.rtol = taken.atol_relative_to_max = -1;
         comparing c = {.result = &result, .tolerance = taken};

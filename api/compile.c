@@ -320,11 +320,9 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
 static uir_status open_package(uir_call *call, uir_model *model, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_compile *compile = &uir_model_get_source(model)->compile;
-    const char *parameter;
-    (void)uir_device_find(compile->options.device, &parameter);
     uir_package_options options = {
         .pictures = uir_api_pictures(), .trusted = true, .checked = true, .custom = run_custom, .custom_user = model};
-    UIR_TRY(uir_api_open_device(model, compile->row, parameter, &call->diagnostics, &options));
+    UIR_TRY(uir_api_open_device(model, compile->row, compile->options.device, &call->diagnostics, &options));
     uir_arena scratch;
     uir_arena_init(&scratch, &model->allocator);
     uir_status status = write_package(call, model, progress, &scratch);

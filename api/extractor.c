@@ -42,6 +42,7 @@ static uir_status interpret(uir_call *call, uir_extractor *p, const uir_module *
     UIR_TRY_ALLOCATE(datums, uir_arena_allocate_array(&p->parts.arena, (size_t)input_count + 1, sizeof *datums));
     UIR_TRY_ALLOCATE(p->results, uir_arena_allocate_array(&p->parts.arena, (size_t)count + 1, sizeof *p->results));
     for (uint32_t i = 0; i < input_count; i++) {
+        UIR_TRY(uir_value_check_on_host(call, inputs[i], "a value of an input"));
         datums[i] = inputs[i]->datum;
         p->parts.values.data[p->parts.inputs.data[i]].datum = datums[i];
     }
@@ -131,7 +132,7 @@ size_t uir_extractor_input_count(const uir_extractor *p) {
 }
 
 uir_status uir_extractor_set_expected(uir_extractor *p, size_t output, const uir_value *value) {
-    if (output >= p->parts.outputs.count) return UIR_STATUS_INVALID_ARGUMENT;
+    if (output >= p->parts.outputs.count || value->memory) return UIR_STATUS_INVALID_ARGUMENT;
     p->expected[p->parts.outputs.data[output]] = value->datum;
     return UIR_STATUS_OK;
 }

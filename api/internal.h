@@ -25,6 +25,7 @@ struct uir_context {
     uir_allocator allocator;
     uir_budget values; /* of the memory of values, and of files that they are read from */
     uir_allocator value_allocator;
+    uint64_t device_used;  /* bytes of values on devices; atomic */
     pthread_mutex_t mutex; /* guards the members below */
     uir_arena arena;
     uir_vector(uir_message) messages;
@@ -46,9 +47,41 @@ uir_status uir_call_end(uir_call *call, uir_status status, const char *what);
 /* Checks and copies the caller's limits, which may be NULL. */
 uir_status uir_api_take_limits(uir_diagnostics *diagnostics, const uir_limits *given, uir_limits *out_limits);
 
+/* ---- devices.c ---- */
+struct uir_device {
+    uir_context *context;
+    const uir_device_row *row;
+    const uir_driver *driver;
+    uir_driver_device *opened;
+    const char *name;        /* as it was opened */
+    uint32_t references;     /* of the caller, models and memories; atomic */
+    pthread_mutex_t lock;    /* held during a transfer */
+    uir_driver_queue *queue; /* of transfers; NULL until the first */
+};
+/* A value's memory on a device, shared with the sessions that it is bound to. */
+typedef struct uir_device_memory {
+    uir_device *device; /* a reference */
+    uir_driver_buffer *buffer;
+    uint64_t size, charged; /* bytes; those that the context counts */
+    uint32_t references;    /* atomic */
+} uir_device_memory;
+uir_device *uir_api_retain_device(uir_device *device); /* NULL is fine in these */
+void uir_api_release_device(uir_device *device);
+uir_device_memory *uir_api_retain_memory(uir_device_memory *memory);
+void uir_api_release_memory(uir_device_memory *memory);
+/* Allocates memory, or imports that of a handle. */
+uir_status uir_api_create_memory(uir_device *device, uint64_t size, void *native, uir_diagnostics *diagnostics,
+                                 uir_device_memory **out_memory);
+/* Copies between the device and the host, and waits. */
+uir_status uir_api_copy_memory(const uir_device_memory *memory, uint64_t offset, void *data, uint64_t size,
+                               bool to_device, uir_diagnostics *diagnostics);
+uir_status uir_api_zero_memory(const uir_device_memory *memory, uir_diagnostics *diagnostics);
+
+/* ---- values ---- */
 struct uir_value {
     uir_context *context;
     uir_datum *datum;            /* owned reference */
+    uir_device_memory *memory;   /* a reference, of a tensor on a device, which has no data; NULL: the host's */
     char *name;                  /* owned, zero terminated; NULL: "" */
     struct uir_value **elements; /* of a list: wrappers owned by this one */
     uint32_t element_count;
@@ -57,6 +90,14 @@ struct uir_value {
 uir_status uir_value_wrap(uir_context *context, uir_datum *datum, const char *name, uir_value **out_value);
 /* The same for a tensor. */
 uir_status uir_value_wrap_tensor(uir_context *context, uir_tensor *tensor, uir_value **out_value);
+/* The same for a tensor in a device's memory, which gets one more reference. */
+uir_status uir_value_wrap_memory(uir_device_memory *memory, uir_dtype dtype, uint32_t rank, const int64_t *shape,
+                                 uir_value **out_value);
+/* Whether a tensor can have this type and shape; else INVALID_ARGUMENT with a message. */
+uir_status uir_value_check_shape(uir_call *call, uir_dtype dtype, uint32_t rank, const int64_t *shape,
+                                 size_t *out_size);
+/* INVALID_ARGUMENT for a value of a device; `what` begins the message. */
+uir_status uir_value_check_on_host(uir_call *call, const uir_value *value, const char *what);
 
 /* A graph input or output as a session checks it. */
 typedef struct uir_api_port {
@@ -103,12 +144,11 @@ struct uir_model {
     const uir_model_table *table;
     void *origin;         /* for the table's functions: a uir_model_source, or NULL */
     uir_package *package; /* run by sessions; NULL: the interpreter runs */
-    const uir_driver *driver;
-    uir_driver_device *device; /* of the package; NULL: the host */
-    bool is_description;       /* the model is unsupported: it can be queried, not run */
-    bool is_file;              /* opened from a package file */
-    bool is_vouched;           /* its signature was checked */
-    const char *vm_why;        /* of an opened package: why the VM runs its kernels, or NULL */
+    uir_device *device;   /* a reference; NULL: the host */
+    bool is_description;  /* the model is unsupported: it can be queried, not run */
+    bool is_file;         /* opened from a package file */
+    bool is_vouched;      /* its signature was checked */
+    const char *vm_why;   /* of an opened package: why the VM runs its kernels, or NULL */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
     uint32_t node_count; /* nodes of the graph, for times by node */
@@ -118,11 +158,14 @@ struct uir_model {
 /* Creates a model with only its table. `limits` are those of the caller. */
 uir_status uir_model_create(uir_call *call, const uir_model_table *table, const uir_limits *limits,
                             uir_model **out_model);
-/* devices.c: opens the model's device, once, and sets the formats, driver and device of the options. `parameter`: the
- * text behind the colon of the device's name, or NULL. */
-uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, const char *parameter,
+/* devices.c: takes a reference to the caller's device, if there is one, and sets the name that the model is loaded for;
+ * INVALID_ARGUMENT for another name. */
+uir_status uir_api_take_opened(uir_model *model, uir_diagnostics *diagnostics, uir_device *opened,
+                               const char **inout_device);
+/* Opens the model's device, unless it has one, and sets the formats, driver and device of the options. `name` NULL: the
+ * row's. */
+uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, const char *name,
                                uir_diagnostics *diagnostics, uir_package_options *package);
-void uir_api_close_device(uir_model *model); /* after its package */
 /* package.c: the ports of a model opened from a package, and shape queries. */
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
@@ -142,15 +185,18 @@ typedef struct uir_node_time {
 
 enum { UIR_API_MAX_RANK = 16 };
 typedef struct uir_bound_output {
-    void *data; /* NULL: the session allocates */
+    void *data;                /* NULL: the session allocates */
+    uir_device_memory *memory; /* a reference, in place of `data`; NULL: none */
     size_t capacity;
     bool strided; /* strides apply; else packed */
     int64_t strides[UIR_API_MAX_RANK];
     uint64_t made; /* number of the run that wrote the output's value */
+    bool is_moved; /* bound to or from a device's memory after the last run, whose result is not there */
 } uir_bound_output;
 /* An input in a buffer of the caller. */
 typedef struct uir_bound_input {
     const void *data;
+    uir_device_memory *memory; /* a reference, in place of `data`; NULL: none */
     size_t capacity;
     uint32_t rank;
     bool bound, strided; /* bound: used instead of a value */
@@ -199,7 +245,19 @@ struct uir_session {
     uir_vector(uir_session_estimate) estimates;
     uir_arena slice_arena; /* of slices and estimates */
     uir_run_statistics statistics;
+    struct uir_session_worker *worker; /* the thread of submitted runs; NULL until the first */
+    bool in_flight;                    /* a run was submitted, and not waited for */
 };
+/* session.c: a run; its messages stay in the session's call. */
+uir_status uir_session_execute(uir_session *session);
+/* session_submit.c: INVALID_ARGUMENT, with a message, while a run is in flight. */
+uir_status uir_session_check_idle(const uir_session *session, const char *what);
+void uir_session_end_worker(uir_session *session); /* waits for a run in flight */
+/* session_bind.c: gives back the references to memory of devices. */
+void uir_session_release_bindings(uir_session *session);
+/* The memory that is bound, for the runtime. */
+uir_region uir_session_get_input_region(const uir_bound_input *held);
+uir_region uir_session_get_output_region(const uir_bound_output *bound);
 /* Whether the value can be bound to input `index`; BAD_DATA with a message that has both types. */
 uir_status uir_session_check_input(uir_call *call, const uir_session *session, size_t index, const uir_datum *datum);
 /* Bytes from the first element to the end of the last; `strides` NULL: packed. False if they overflow. */

@@ -425,6 +425,14 @@ static uir_status take_options(uir_call *call, const uir_model_options *given, u
     return UIR_STATUS_OK;
 }
 
+static uir_status take_device(uir_call *call, uir_model *model, uir_model_options *options) {
+    if (options->opened && options->interpret)
+        return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "leave `opened` out, or `interpret`",
+                              "an opened device runs no kernels of the kernels' interpreter");
+    return uir_api_take_opened(model, &call->diagnostics, options->opened, &options->device);
+}
+
 /* Within its limits. */
 static uir_status load_within(uir_call *call, uir_model *model, const uir_onnx_source *source,
                               const uir_model_options *options) {
@@ -454,6 +462,7 @@ static uir_status load(uir_context *context, uir_onnx_source *source, const uir_
     source->external_data = taken.external_data;
     source->no_map = taken.no_map;
     if (status == UIR_STATUS_OK) status = uir_model_create(&call, &compiled_model, taken.limits, out_model);
+    if (status == UIR_STATUS_OK) status = take_device(&call, *out_model, &taken);
     if (status == UIR_STATUS_OK) status = load_within(&call, *out_model, source, &taken);
     if (status == UIR_STATUS_OK) status = uir_model_code_begin(*out_model);
     if (status != UIR_STATUS_OK) {

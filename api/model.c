@@ -24,7 +24,7 @@ void uir_model_destroy(uir_model *model) {
     if (!model) return;
     model->table->destroy(model);
     uir_package_close(model->package);
-    uir_api_close_device(model);
+    uir_api_release_device(model->device);
     uir_arena_deinit(&model->arena);
     uir_budget_deinit(&model->budget);
     uir_release(&model->context->allocator, model, sizeof *model);

@@ -97,16 +97,16 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     uir_diagnostics *diagnostics = &call->diagnostics;
     double start = uir_api_now_ms();
     const char *device = options->device;
+    UIR_TRY(uir_api_take_opened(model, diagnostics, options->opened, &device));
     if (device && !strcmp(device, UIR_INTERPRETER_NAME))
         return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
                               "a package has no graph that the interpreter could run");
-    const char *parameter;
-    const uir_device_row *row = uir_device_find(device, &parameter);
+    const uir_device_row *row = uir_device_find(device, NULL);
     if (!row)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
     uir_package_options package = {
         .pictures = uir_api_pictures(), .trusted = options->trusted, .copy = options->no_map};
-    UIR_TRY(uir_api_open_device(model, row, parameter, diagnostics, &package));
+    UIR_TRY(uir_api_open_device(model, row, device, diagnostics, &package));
     uir_trust trust = {options->trust, options->trust_count, path, options->cancel};
     if (options->trust_count) package.vouch = uir_trust_vouch, package.vouch_user = &trust;
     UIR_TRY(uir_package_open_file(path, &package, &model->allocator, diagnostics, &model->package));

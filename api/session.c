@@ -101,11 +101,13 @@ static void drop_outputs(uir_session *session) {
 
 void uir_session_destroy(uir_session *session) {
     if (!session) return;
+    uir_session_end_worker(session);
     const uir_allocator *allocator = &session->allocator;
     uint32_t inputs = session->model->input_count, outputs = session->model->output_count;
     drop_outputs(session);
     uir_runtime_destroy(session->runtime);
     uir_runtime_destroy(session->costing);
+    uir_session_release_bindings(session);
     if (session->call.context) uir_call_end(&session->call, UIR_STATUS_OK, "a session");
     if (session->inputs) uir_release(allocator, session->inputs, inputs * sizeof *session->inputs);
     if (session->outputs) uir_release(allocator, session->outputs, outputs * sizeof *session->outputs);
@@ -218,9 +220,9 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
     for (uint32_t i = 0; i < model->input_count; i++) {
         const uir_bound_input *held = &session->held[i];
         if (held->bound) {
-            UIR_TRY(uir_runtime_set_input_strided(session->runtime, i, model->inputs[i].port.dtype, held->rank,
-                                                  held->shape, held->strided ? held->strides : NULL, held->data,
-                                                  held->capacity));
+            const uir_region at = uir_session_get_input_region(held);
+            UIR_TRY(uir_runtime_set_input_region(session->runtime, i, model->inputs[i].port.dtype, held->rank,
+                                                 held->shape, held->strided ? held->strides : NULL, &at));
             continue;
         }
         const uir_datum *datum = session->inputs[i]->datum;
@@ -233,8 +235,9 @@ static uir_status run_on_device(uir_call *call, uir_session *session) {
     }
     session->runs++; /* values of outputs are looked at again when they are asked for */
     UIR_TRY(uir_runtime_run(session->runtime));
+    for (uint32_t k = 0; k < model->output_count; k++) session->bound[k].is_moved = false;
     uir_runtime_statistics s = uir_runtime_get_statistics(session->runtime);
-    session->statistics = (uir_run_statistics){.ran_on = s.device_calls   ? model->driver->name
+    session->statistics = (uir_run_statistics){.ran_on = s.device_calls   ? model->device->driver->name
                                                          : s.native_calls ? "cpu"
                                                                           : "vm",
                                                .run_ms = s.run_ms,
@@ -290,27 +293,35 @@ static void unwrap_held(uir_session *session) {
     }
 }
 
-uir_status uir_session_run(uir_session *session) {
-    static const char *const what = "running the model";
-    uir_call call;
-    uir_budget *budget = &session->budget;
-    if (session->runtime) {
-        uir_status status = uir_budget_begin(budget, what, NULL, uir_runtime_get_cancel(session->runtime));
-        if (status == UIR_STATUS_OK) status = run_on_device(&session->call, session);
-        status = uir_budget_end(budget, status, &session->call.diagnostics);
-        if (status == UIR_STATUS_CANCELLED || status == UIR_STATUS_LIMIT) uir_runtime_forget_cancel(session->runtime);
-        return uir_call_flush(&session->call, status, what);
-    }
-    uir_call_begin(&call, session->model->context);
+static const char running[] = "running the model";
+
+static uir_status interpret(uir_call *call, uir_session *session) {
+    const uir_model_table *table = session->model->table;
     drop_outputs(session);
-    uir_status status = uir_budget_begin(budget, what, &session->cancel, NULL);
-    if (status == UIR_STATUS_OK) status = session->model->table->check_files(&call, session->model, true);
+    uir_status status = uir_budget_begin(&session->budget, running, &session->cancel, NULL);
+    if (status == UIR_STATUS_OK) status = table->check_files(call, session->model, true);
     if (status == UIR_STATUS_OK) status = wrap_held(session);
-    if (status == UIR_STATUS_OK) status = session->model->table->interpret(&call, session);
+    if (status == UIR_STATUS_OK) status = table->interpret(call, session);
     unwrap_held(session);
-    status = uir_budget_end(budget, status, &call.diagnostics);
+    status = uir_budget_end(&session->budget, status, &call->diagnostics);
     __atomic_store_n(&session->cancel, false, __ATOMIC_RELAXED);
-    return uir_call_end(&call, status, what);
+    return status;
+}
+
+uir_status uir_session_execute(uir_session *session) {
+    uir_call *call = &session->call;
+    uir_budget *budget = &session->budget;
+    if (!session->runtime) return interpret(call, session);
+    uir_status status = uir_budget_begin(budget, running, NULL, uir_runtime_get_cancel(session->runtime));
+    if (status == UIR_STATUS_OK) status = run_on_device(call, session);
+    status = uir_budget_end(budget, status, &call->diagnostics);
+    if (status == UIR_STATUS_CANCELLED || status == UIR_STATUS_LIMIT) uir_runtime_forget_cancel(session->runtime);
+    return status;
+}
+
+uir_status uir_session_run(uir_session *session) {
+    UIR_TRY(uir_session_check_idle(session, running));
+    return uir_call_flush(&session->call, uir_session_execute(session), running);
 }
 
 void uir_session_cancel(uir_session *session) {
@@ -322,10 +333,33 @@ void uir_session_cancel(uir_session *session) {
 
 /* Whether the output's value of an earlier run says what this one's would. */
 static bool still_holds(const uir_session *session, uint32_t index, const uir_runtime_output *output) {
-    if (!session->outputs[index] || output->strides) return false;
+    if (!session->outputs[index] || output->strides || session->outputs[index]->memory != session->bound[index].memory)
+        return false;
     const uir_tensor *t = session->outputs[index]->datum->tensor;
     return t->data == output->data && t->dtype == output->dtype && t->rank == output->rank &&
            (!t->rank || !memcmp(t->shape, output->shape, t->rank * sizeof *t->shape));
+}
+
+/* A packed copy of what is bound with strides, which a device's memory is copied to the host for. */
+static uir_status pack_output(uir_session *session, uint32_t index, const uir_runtime_output *output,
+                              uir_tensor **out_tensor) {
+    const uir_device_memory *memory = session->bound[index].memory;
+    element_walk w = {output->rank, output->shape, output->strides, (size_t)uir_dtype_bits(output->dtype) / 8};
+    size_t size = 0;
+    char *fetched = NULL;
+    uir_status status = UIR_STATUS_OK;
+    if (memory) {
+        if (!uir_session_measure_footprint(output->dtype, output->rank, output->shape, output->strides, &size))
+            return UIR_STATUS_INTERNAL;
+        UIR_TRY_ALLOCATE(fetched, uir_allocate(&session->allocator, size ? size : 1));
+        status = uir_api_copy_memory(memory, 0, fetched, size, false, &session->call.diagnostics);
+    }
+    if (status == UIR_STATUS_OK)
+        status = uir_tensor_create(&session->allocator, output->dtype, output->rank, output->shape, out_tensor);
+    if (status == UIR_STATUS_OK)
+        copy_strided(&w, (*out_tensor)->data, fetched ? fetched : (char *)(uintptr_t)output->data, true);
+    if (fetched) uir_release(&session->allocator, fetched, size ? size : 1);
+    return status;
 }
 
 /* What the runtime holds, as a value that borrows it. */
@@ -333,16 +367,23 @@ static uir_status wrap_output(uir_session *session, uint32_t index) {
     uir_runtime_output output;
     uir_tensor *tensor;
     UIR_TRY(uir_runtime_get_output(session->runtime, index, &output));
+    if (session->bound[index].is_moved)
+        return uir_error_hint(&session->call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "run the session first",
+                              "output '%s' was bound to other memory after the last run",
+                              session->model->outputs[index].port.name);
     if (still_holds(session, index, &output)) {
         session->bound[index].made = session->runs;
         return UIR_STATUS_OK;
     }
     uir_value_destroy(session->outputs[index]);
     session->outputs[index] = NULL;
+    if (!output.strides && session->bound[index].memory) {
+        session->bound[index].made = session->runs;
+        return uir_value_wrap_memory(session->bound[index].memory, output.dtype, output.rank, output.shape,
+                                     &session->outputs[index]);
+    }
     if (output.strides) {
-        element_walk w = {output.rank, output.shape, output.strides, (size_t)uir_dtype_bits(output.dtype) / 8};
-        UIR_TRY(uir_tensor_create(&session->allocator, output.dtype, output.rank, output.shape, &tensor));
-        copy_strided(&w, tensor->data, (char *)(uintptr_t)output.data, true);
+        UIR_TRY(pack_output(session, index, &output, &tensor));
     } else {
         UIR_TRY(uir_tensor_create_borrowed(&session->allocator, output.dtype, output.rank, output.shape, output.data,
                                            &tensor));
@@ -356,6 +397,7 @@ static uir_status wrap_output(uir_session *session, uint32_t index) {
 uir_status uir_session_get_output(uir_session *session, size_t index, uir_value **out_value) {
     uir_call call;
     *out_value = NULL;
+    UIR_TRY(uir_session_check_idle(session, "getting an output"));
     if (session->runtime && index < session->model->output_count &&
         (!session->outputs[index] || session->bound[index].made != session->runs)) {
         uir_status status = wrap_output(session, (uint32_t)index);

@@ -84,23 +84,86 @@ uir_status uir_session_check_input(uir_call *call, const uir_session *session, s
     return fits(&session->model->inputs[index].port, datum) ? UIR_STATUS_OK : misfit(call, session, index, datum);
 }
 
+/* ---- memory of devices ---- */
+/* Whether the session can use the value where it is. */
+static uir_status check_place(uir_call *call, const uir_session *session, const char *what, const char *name,
+                              const uir_value *value) {
+    const uir_device *device = session->runtime ? session->model->device : NULL;
+    if (!value->memory || value->memory->device == device) return UIR_STATUS_OK;
+    return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                          device ? "load the model with this device as `opened`, or copy the value with uir_value_read"
+                                 : "copy it with uir_value_read to a value of the host",
+                          "%s '%s': the value is in the memory of device %s, and the session runs on %s%s", what, name,
+                          value->memory->device->name, device ? "another device, " : "the host",
+                          device ? device->name : "");
+}
+
+static void take_input(uir_session *session, size_t index, uir_value *value, const uir_bound_input *held) {
+    uir_device_memory *former = session->held[index].memory;
+    uir_api_retain_memory(held->memory);
+    session->held[index] = *held;
+    session->inputs[index] = value;
+    uir_api_release_memory(former);
+}
+
+static void take_output(uir_session *session, size_t index, const uir_bound_output *bound) {
+    uir_device_memory *former = session->bound[index].memory;
+    uir_api_retain_memory(bound->memory);
+    session->bound[index] = *bound;
+    session->bound[index].is_moved = former || bound->memory;
+    uir_api_release_memory(former);
+}
+
+void uir_session_release_bindings(uir_session *session) {
+    for (uint32_t i = 0; session->held && i < session->model->input_count; i++)
+        uir_api_release_memory(session->held[i].memory);
+    for (uint32_t i = 0; session->bound && i < session->model->output_count; i++)
+        uir_api_release_memory(session->bound[i].memory);
+}
+
+uir_region uir_session_get_input_region(const uir_bound_input *held) {
+    return (uir_region){.buffer = held->memory ? held->memory->buffer : NULL,
+                        .size = held->capacity,
+                        .host = (char *)(uintptr_t)held->data};
+}
+
+uir_region uir_session_get_output_region(const uir_bound_output *bound) {
+    return (uir_region){
+        .buffer = bound->memory ? bound->memory->buffer : NULL, .size = bound->capacity, .host = bound->data};
+}
+
+/* ---- values ---- */
+static uir_status set_input(uir_call *call, uir_session *session, size_t index, uir_value *value) {
+    const char *name = session->model->inputs[index].port.name;
+    uir_bound_input held = {.bound = false};
+    if (!value)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is given for input '%s'",
+                         name);
+    UIR_TRY(check_place(call, session, "input", name, value));
+    UIR_TRY(uir_session_check_input(call, session, index, value->datum));
+    if (value->memory) {
+        const uir_tensor *tensor = value->datum->tensor;
+        held = (uir_bound_input){
+            .memory = value->memory, .capacity = tensor->byte_size, .rank = tensor->rank, .bound = true};
+        memcpy(held.shape, tensor->shape, tensor->rank * sizeof *held.shape);
+    }
+    take_input(session, index, value->memory ? NULL : value, &held);
+    return UIR_STATUS_OK;
+}
+
+/* An input, or output, of that index; else a message. */
+static uir_status check_index(uir_call *call, size_t index, uint32_t count, const char *what) {
+    if (index < count) return UIR_STATUS_OK;
+    return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                     "the model has no %s %zu: it has %u, counted from 0", what, index, count);
+}
+
 uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value) {
     uir_call call;
-    uir_status status = UIR_STATUS_OK;
+    UIR_TRY(uir_session_check_idle(session, "binding an input"));
     uir_call_begin(&call, session->model->context);
-    if (index >= session->model->input_count) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "the model has no input %zu: it has %u, counted from 0", index, session->model->input_count);
-    } else if (!value) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is given for input '%s'",
-                           session->model->inputs[index].port.name);
-    } else {
-        status = uir_session_check_input(&call, session, index, value->datum);
-        if (status == UIR_STATUS_OK) {
-            session->inputs[index] = value;
-            session->held[index].bound = false;
-        }
-    }
+    uir_status status = check_index(&call, index, session->model->input_count, "input");
+    if (status == UIR_STATUS_OK) status = set_input(&call, session, index, value);
     return uir_call_end(&call, status, "binding an input");
 }
 
@@ -132,70 +195,116 @@ static uir_status hold_input(uir_call *call, uir_session *session, size_t index,
                               "input '%s': the bound shape differs from the declared one", port->name);
     if (!uir_session_measure_footprint(port->dtype, held->rank, held->shape, strides, &needed))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "input '%s' is too large", port->name);
-    if (needed > held->capacity || (needed && !held->data))
+    bool is_there = held->data || held->memory;
+    if (needed > held->capacity || (needed && !is_there))
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                          "input '%s' requires %zu bytes, but the buffer bound to it has %zu", port->name, needed,
-                         held->data ? held->capacity : 0);
+                         is_there ? held->capacity : 0);
     held->bound = true;
-    session->held[index] = *held;
-    session->inputs[index] = NULL;
+    take_input(session, index, NULL, held);
     return UIR_STATUS_OK;
+}
+
+/* `held`: where the elements are. */
+static uir_status bind_input(uir_call *call, uir_session *session, size_t index, uint32_t rank, const int64_t *shape,
+                             const int64_t *strides, uir_bound_input held) {
+    UIR_TRY(check_strides(call, &session->model->inputs[index].port, "input", rank, strides));
+    held.rank = rank;
+    held.strided = strides && rank;
+    if (rank) memcpy(held.shape, shape, rank * sizeof *shape);
+    if (held.strided) memcpy(held.strides, strides, rank * sizeof *strides);
+    return hold_input(call, session, index, &held);
 }
 
 uir_status uir_session_bind_input(uir_session *session, size_t index, uint32_t rank, const int64_t *shape,
                                   const int64_t *strides, const void *data, size_t capacity) {
     uir_call call;
-    uir_status status;
+    UIR_TRY(uir_session_check_idle(session, "binding an input"));
     uir_call_begin(&call, session->model->context);
-    if (index >= session->model->input_count) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "the model has no input %zu: it has %u, counted from 0", index, session->model->input_count);
-    } else {
-        status = check_strides(&call, &session->model->inputs[index].port, "input", rank, strides);
-    }
-    if (status == UIR_STATUS_OK) {
-        uir_bound_input held = {.data = data, .capacity = capacity, .rank = rank, .strided = strides && rank};
-        if (rank) memcpy(held.shape, shape, rank * sizeof *shape);
-        if (held.strided) memcpy(held.strides, strides, rank * sizeof *strides);
-        status = hold_input(&call, session, index, &held);
-    }
+    uir_status status = check_index(&call, index, session->model->input_count, "input");
+    if (status == UIR_STATUS_OK)
+        status = bind_input(&call, session, index, rank, shape, strides,
+                            (uir_bound_input){.data = data, .capacity = capacity});
+    return uir_call_end(&call, status, "binding an input");
+}
+
+/* Whether the value is a tensor of the port's dtype that the session can use. */
+static uir_status check_value(uir_call *call, const uir_session *session, const uir_port *port, const char *what,
+                              const uir_value *value) {
+    const uir_tensor *tensor = value->datum->tensor;
+    if (!tensor || (port->dtype != UIR_DTYPE_NONE && tensor->dtype != port->dtype))
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%s '%s' is a tensor of %s, not of %s",
+                         what, port->name, uir_dtype_name(port->dtype), uir_dtype_name(value->datum->dtype));
+    return check_place(call, session, what, port->name, value);
+}
+
+uir_status uir_session_bind_input_value(uir_session *session, size_t index, uint32_t rank, const int64_t *shape,
+                                        const int64_t *strides, uir_value *value) {
+    uir_call call;
+    UIR_TRY(uir_session_check_idle(session, "binding an input"));
+    uir_call_begin(&call, session->model->context);
+    uir_status status = check_index(&call, index, session->model->input_count, "input");
+    if (status == UIR_STATUS_OK && !value)
+        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "no value is given for input '%s'",
+                           session->model->inputs[index].port.name);
+    if (status == UIR_STATUS_OK)
+        status = check_value(&call, session, &session->model->inputs[index].port, "input", value);
+    if (status == UIR_STATUS_OK)
+        status = bind_input(&call, session, index, rank, shape, strides,
+                            (uir_bound_input){.data = value->datum->tensor->data,
+                                              .memory = value->memory,
+                                              .capacity = value->datum->tensor->byte_size});
     return uir_call_end(&call, status, "binding an input");
 }
 
 /* ---- outputs that the caller holds ---- */
+static uir_status bind_output(uir_call *call, uir_session *session, size_t index, uint32_t rank, const int64_t *strides,
+                              uir_bound_output bound) {
+    const uir_port *port = &session->model->outputs[index].port;
+    if (strides && port->rank_known && port->rank != rank)
+        return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "output '%s' has rank %u, and %u strides are given", port->name, port->rank, rank);
+    if (strides) UIR_TRY(check_strides(call, port, "output", rank, strides));
+    bound.strided = strides != NULL;
+    if (strides) memcpy(bound.strides, strides, rank * sizeof *strides);
+    const uir_region at = uir_session_get_output_region(&bound);
+    if (session->runtime) {
+        uir_status status = uir_runtime_bind_output_region(session->runtime, (uint32_t)index, strides, &at);
+        if (status != UIR_STATUS_OK) return uir_call_flush(&session->call, status, "binding an output");
+    }
+    take_output(session, index, &bound);
+    return UIR_STATUS_OK;
+}
 
 uir_status uir_session_bind_output(uir_session *session, size_t index, void *data, size_t capacity) {
-    uir_call call;
-    uir_status status = UIR_STATUS_OK;
-    uir_call_begin(&call, session->model->context);
-    if (index >= session->model->output_count) {
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "the model has no output %zu", index);
-    } else {
-        session->bound[index] = (uir_bound_output){.data = data, .capacity = data ? capacity : 0};
-        if (session->runtime)
-            status = uir_runtime_bind_output(session->runtime, (uint32_t)index, data, data ? capacity : 0);
-    }
-    return uir_call_end(&call, status, "binding an output");
+    return uir_session_bind_output_strided(session, index, 0, NULL, data, capacity);
 }
 
 uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank, const int64_t *strides,
                                            void *data, size_t capacity) {
     uir_call call;
-    uir_status status = UIR_STATUS_OK;
-    if (!strides || !data || !rank || index >= session->model->output_count)
-        return uir_session_bind_output(session, index, data, capacity);
-    const uir_port *port = &session->model->outputs[index].port;
+    UIR_TRY(uir_session_check_idle(session, "binding an output"));
     uir_call_begin(&call, session->model->context);
-    if (port->rank_known && port->rank != rank)
-        status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "output '%s' has rank %u, and %u strides are given", port->name, port->rank, rank);
-    if (status == UIR_STATUS_OK) status = check_strides(&call, port, "output", rank, strides);
-    if (status == UIR_STATUS_OK) {
-        uir_bound_output *bound = &session->bound[index];
-        *bound = (uir_bound_output){.data = data, .capacity = capacity, .strided = true};
-        memcpy(bound->strides, strides, rank * sizeof *strides);
-        if (session->runtime)
-            status = uir_runtime_bind_output_strided(session->runtime, (uint32_t)index, strides, data, capacity);
-    }
+    uir_status status = check_index(&call, index, session->model->output_count, "output");
+    if (status == UIR_STATUS_OK)
+        status = bind_output(&call, session, index, rank, rank && data ? strides : NULL,
+                             (uir_bound_output){.data = data, .capacity = data ? capacity : 0});
+    return uir_call_end(&call, status, "binding an output");
+}
+
+uir_status uir_session_bind_output_value(uir_session *session, size_t index, uint32_t rank, const int64_t *strides,
+                                         uir_value *value) {
+    uir_call call;
+    if (!value) return uir_session_bind_output(session, index, NULL, 0);
+    UIR_TRY(uir_session_check_idle(session, "binding an output"));
+    uir_call_begin(&call, session->model->context);
+    uir_status status = check_index(&call, index, session->model->output_count, "output");
+    if (status == UIR_STATUS_OK)
+        status = check_value(&call, session, &session->model->outputs[index].port, "output", value);
+    if (status == UIR_STATUS_OK)
+        status = bind_output(&call, session, index, rank, rank ? strides : NULL,
+                             (uir_bound_output){.data = value->datum->tensor->data,
+                                                .memory = value->memory,
+                                                .capacity = value->datum->tensor->byte_size});
     return uir_call_end(&call, status, "binding an output");
 }

@@ -17,9 +17,8 @@ static uir_status prepare_costing(uir_session *session) {
                                    &session->costing));
     for (uint32_t i = 0; i < session->model->output_count; i++) {
         const uir_bound_output *bound = &session->bound[i];
-        UIR_TRY(bound->strided
-                    ? uir_runtime_bind_output_strided(session->costing, i, bound->strides, bound->data, bound->capacity)
-                    : uir_runtime_bind_output(session->costing, i, bound->data, bound->capacity));
+        const uir_region at = uir_session_get_output_region(bound);
+        UIR_TRY(uir_runtime_bind_output_region(session->costing, i, bound->strided ? bound->strides : NULL, &at));
     }
     return UIR_STATUS_OK;
 }
@@ -52,6 +51,7 @@ uir_status uir_session_get_cost(uir_session *session, const uir_dim_binding *bin
                                 uir_cost *out_cost) {
     uir_call call;
     uir_cost cost = {0};
+    UIR_TRY(uir_session_check_idle(session, "getting a run's cost"));
     if (session->runtime) {
         uir_status status = UIR_STRUCT_GIVE(&session->call.diagnostics, uir_cost, &cost, out_cost);
         if (status == UIR_STATUS_OK) status = get_cost(session, bindings, binding_count, &cost);
@@ -106,6 +106,7 @@ double uir_roofline_get_ms(const uir_roofline *roofline, uint64_t bytes, uint64_
 
 uir_status uir_session_count_traffic(uir_session *session) {
     uir_call call;
+    UIR_TRY(uir_session_check_idle(session, "counting a run's traffic"));
     if (session->runtime) {
         uir_status status = uir_runtime_count_traffic(session->runtime);
         if (status == UIR_STATUS_OK)
@@ -123,6 +124,7 @@ uir_status uir_session_count_traffic(uir_session *session) {
 
 uir_status uir_session_get_statistics(const uir_session *session, uir_run_statistics *out_statistics) {
     uir_call call;
+    UIR_TRY(uir_session_check_idle(session, "querying a run"));
     uir_call_begin(&call, session->model->context);
     return uir_call_end(&call,
                         UIR_STRUCT_GIVE(&call.diagnostics, uir_run_statistics, &session->statistics, out_statistics),
@@ -169,6 +171,7 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
 uir_status uir_session_get_node_statistics(const uir_session *session, size_t index, uir_node_statistics *out_node) {
     uir_call call;
     uir_node_statistics node;
+    UIR_TRY(uir_session_check_idle(session, "querying a run"));
     bool found = session->runtime ? get_step(session, index, &node)
                                   : session->model->table->get_node_statistics(session, index, &node);
     if (!found) return UIR_STATUS_NOT_FOUND;
@@ -198,6 +201,7 @@ static bool get_runtime_slice(const uir_session *session, size_t index, uir_trac
 uir_status uir_session_get_trace_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
     uir_call call;
     uir_trace_slice slice;
+    UIR_TRY(uir_session_check_idle(session, "querying a run"));
     bool found = session->runtime ? get_runtime_slice(session, index, &slice)
                                   : session->model->table->get_slice(session, index, &slice);
     if (!found) return UIR_STATUS_NOT_FOUND;

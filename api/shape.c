@@ -74,6 +74,7 @@ uir_status uir_session_get_output_shape(uir_session *session, const uir_input_sh
                                         size_t index, int64_t *out_dims) {
     static const char *const what = "getting an output's shape";
     uir_call call;
+    UIR_TRY(uir_session_check_idle(session, what));
     if (session->runtime) /* it says what is wrong to the session's own sink */
         return uir_call_flush(&session->call,
                               get_output_shape(&session->call, session, input_shapes, input_count, index, out_dims),

@@ -61,6 +61,7 @@ void uir_value_destroy(uir_value *value) {
     if (!value) return;
     destroy_elements(value);
     uir_datum_release(value->datum);
+    uir_api_release_memory(value->memory);
     const uir_allocator *allocator = &value->context->allocator;
     if (value->name) uir_release(allocator, value->name, strlen(value->name) + 1);
     uir_release(allocator, value, sizeof *value);
@@ -72,8 +73,8 @@ static uir_status finish_tensor(uir_context *context, uir_status status, uir_ten
     return status;
 }
 
-/* Whether a tensor can have this type and shape; else what is wrong. */
-static uir_status check_shape(uir_call *call, uir_dtype dtype, uint32_t rank, const int64_t *shape, size_t *out_size) {
+uir_status uir_value_check_shape(uir_call *call, uir_dtype dtype, uint32_t rank, const int64_t *shape,
+                                 size_t *out_size) {
     uint64_t count;
     if (!uir_dtype_is_valid((int)dtype)) {
         return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "%d is not an element type",
@@ -94,7 +95,7 @@ uir_status uir_value_create_tensor(uir_context *context, uir_dtype dtype, uint32
     size_t size;
     *out_value = NULL;
     uir_call_begin(&call, context);
-    uir_status status = check_shape(&call, dtype, rank, shape, &size);
+    uir_status status = uir_value_check_shape(&call, dtype, rank, shape, &size);
     if (status == UIR_STATUS_OK) status = uir_tensor_create(&context->value_allocator, dtype, rank, shape, &tensor);
     status = uir_budget_tell(&context->values, "a tensor", status, &call.diagnostics, NULL);
     if (status == UIR_STATUS_OUT_OF_MEMORY)
@@ -110,7 +111,7 @@ uir_status uir_value_create_tensor_borrowed(uir_context *context, uir_dtype dtyp
     size_t expected;
     *out_value = NULL;
     uir_call_begin(&call, context);
-    uir_status status = check_shape(&call, dtype, rank, shape, &expected);
+    uir_status status = uir_value_check_shape(&call, dtype, rank, shape, &expected);
     if (status == UIR_STATUS_OK && (size != expected || (size && !data))) {
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                            "the buffer has %zu bytes, and the tensor requires %zu", data ? size : (size_t)0, expected);
@@ -163,7 +164,7 @@ void *uir_value_get_data(uir_value *value) {
 
 double uir_value_get_double(const uir_value *value, uint64_t index) {
     const uir_tensor *tensor = value->datum->tensor;
-    if (!tensor || index >= tensor->element_count) return 0;
+    if (!tensor || value->memory || index >= tensor->element_count) return 0;
     switch (uir_dtype_get_class(tensor->dtype)) {
     case UIR_DTYPE_CLASS_STRING:
     case UIR_DTYPE_CLASS_COMPLEX:
@@ -206,6 +207,8 @@ uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, do
     uir_call call;
     uir_tensor *tensor = value->datum->tensor;
     uir_call_begin(&call, value->context);
+    uir_status on_host = uir_value_check_on_host(&call, value, "the value");
+    if (on_host != UIR_STATUS_OK) return uir_call_end(&call, on_host, "filling a value");
     uir_dtype_class class = tensor ? uir_dtype_get_class(tensor->dtype) : UIR_DTYPE_CLASS_NONE;
     if (!(low <= high) || !tensor || !tensor->owned || class == UIR_DTYPE_CLASS_STRING ||
         class == UIR_DTYPE_CLASS_COMPLEX) {

@@ -75,7 +75,8 @@ uir_status uir_value_save_as(uir_context *context, const uir_value *value, const
     uir_call_begin(&call, context);
     uir_text_init(&bytes, &context->allocator);
     const uir_io_writing writing = {value->datum, name, path, &call.diagnostics, &bytes};
-    uir_status status = uir_io_write(formats, &writing);
+    uir_status status = uir_value_check_on_host(&call, value, "the value to save");
+    if (status == UIR_STATUS_OK) status = uir_io_write(formats, &writing);
     if (status == UIR_STATUS_OK)
         status = uir_io_write_file(path, bytes.data ? bytes.data : "", bytes.length, &call.diagnostics);
     uir_text_deinit(&bytes);

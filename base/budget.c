@@ -198,7 +198,7 @@ uir_status uir_budget_begin(uir_budget *budget, const char *what, const volatile
     budget->what = what;
     budget->also = also;
     budget->stage = NULL;
-    budget->node[0] = budget->op[0] = 0;
+    budget->node[0] = budget->op[0] = budget->purpose[0] = 0;
     budget->fold_work = budget->fold_bytes = 0;
     __atomic_store_n(&budget->cancel, cancel, __ATOMIC_RELAXED);
     __atomic_store_n(&budget->broken, 0, __ATOMIC_RELAXED);
@@ -234,13 +234,14 @@ static void print_limit(uir_limit limit, uint64_t value, char *text, size_t capa
 static uir_status explain(const uir_budget *budget, const char *what, uir_limit limit, uint64_t asked,
                           uir_diagnostics *diagnostics, const uir_location *location) {
     char hint[160], allowed[80], wanted[60] = "";
-    const char *stage = budget && budget->stage ? budget->stage : "";
+    const char *stage = budget && budget->stage ? budget->stage : "", *purpose = budget ? budget->purpose : "";
     print_limit(limit, uir_budget_get_limit(budget, limit), allowed, sizeof allowed);
-    if (asked) snprintf(wanted, sizeof wanted, ": %llu requested", (unsigned long long)asked);
+    if (asked)
+        snprintf(wanted, sizeof wanted, ": %llu requested%s", (unsigned long long)asked, *purpose ? " with " : "");
     snprintf(hint, sizeof hint, "raise the limit with --limit-%s or uir_limits.%s", rows[limit].option,
              rows[limit].field);
-    return uir_error_hint(diagnostics, UIR_STATUS_LIMIT, location, hint, "%s%s%s%s takes more than %s%s", what,
-                          *stage ? " (" : "", stage, *stage ? ")" : "", allowed, wanted);
+    return uir_error_hint(diagnostics, UIR_STATUS_LIMIT, location, hint, "%s%s%s%s takes more than %s%s%s", what,
+                          *stage ? " (" : "", stage, *stage ? ")" : "", allowed, wanted, asked ? purpose : "");
 }
 
 uir_status uir_budget_refuse(uir_budget *budget, uir_limit limit, uint64_t asked, uir_diagnostics *diagnostics,
@@ -250,6 +251,12 @@ uir_status uir_budget_refuse(uir_budget *budget, uir_limit limit, uint64_t asked
     if (!budget->runs && diagnostics) return explain(budget, budget->what, limit, asked, diagnostics, location);
     if (location) uir_budget_at(budget, location->node, location->op);
     return UIR_STATUS_LIMIT; /* it is said at the end */
+}
+
+uir_status uir_budget_refuse_for(uir_budget *budget, uir_limit limit, uint64_t asked, const char *purpose,
+                                 uir_diagnostics *diagnostics) {
+    if (budget) snprintf(budget->purpose, sizeof budget->purpose, "%s", purpose);
+    return uir_budget_refuse(budget, limit, asked, diagnostics, NULL);
 }
 
 uir_status uir_budget_check_elements(uir_budget *budget, uint64_t count, uir_diagnostics *diagnostics) {

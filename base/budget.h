@@ -40,10 +40,11 @@ typedef struct uir_budget {
     uint64_t work, fold_work, fold_bytes, files;
     bool runs; /* between begin and end: a broken limit stays broken, and file sizes add up */
     bool cancelled;
-    bool starved;     /* the caller's allocator had no memory */
-    uint32_t pollers; /* threads that read *cancel: uir_budget_end waits for them */
-    uint32_t broken;  /* the limit + 1; 0: all hold */
-    uint64_t asked;   /* amount requested when it broke; 0: unknown */
+    bool starved;      /* the caller's allocator had no memory */
+    uint32_t pollers;  /* threads that read *cancel: uir_budget_end waits for them */
+    uint32_t broken;   /* the limit + 1; 0: all hold */
+    uint64_t asked;    /* amount requested when it broke; 0: unknown */
+    char purpose[160]; /* of that amount, by the operation's own thread; "": unknown */
 } uir_budget;
 
 /* `limits` NULL: defaults. Nothing is allocated. */
@@ -87,6 +88,10 @@ uint64_t uir_budget_get_limit(const uir_budget *budget, uir_limit limit);
 /* Breaks a limit that the caller of this function counts; LIMIT. The message is reported now, or at uir_budget_end. */
 uir_status uir_budget_refuse(uir_budget *budget, uir_limit limit, uint64_t asked, struct uir_diagnostics *diagnostics,
                              const struct uir_location *location);
+/* The same, with the purpose of the amount for the message, as "output 'y' of 12 bytes"; copied. By the operation's own
+ * thread. */
+uir_status uir_budget_refuse_for(uir_budget *budget, uir_limit limit, uint64_t asked, const char *purpose,
+                                 struct uir_diagnostics *diagnostics);
 /* Whether a value may have that many elements; if not, as uir_budget_refuse. */
 uir_status uir_budget_check_elements(uir_budget *budget, uint64_t count, struct uir_diagnostics *diagnostics);
 /* Sets the current stage, and the node in it. The texts of a node are copied; that of a stage must outlive the

@@ -341,6 +341,7 @@ struct uir_runtime {
         *staged; /* per input: a packed copy of one whose strides no kernel supports, or that the device has */
     uir_rt_buffer *device_inputs, *device_results; /* per input, per output: on the device */
     uir_rt_queues queues;                          /* of the device */
+    uint64_t device_used, device_peak;             /* bytes of the device that it holds, with the package's constants */
     uir_region *inputs;                            /* where they are in this run */
     size_t *input_sizes;                           /* packed */
     int64_t *input_shapes;                         /* MAX_RANK each */
@@ -450,8 +451,10 @@ void uir_rt_device_unload(uir_package *package);
 /* Memory of the device, of buffer->capacity bytes; false if there is none left. */
 bool uir_rt_device_allocate(uir_package *package, uir_rt_buffer *buffer);
 void uir_rt_device_release(uir_package *package, uir_rt_buffer *buffer);
-uint64_t uir_rt_device_sum(const uir_runtime *r); /* bytes of the device that the runtime and its package hold */
-/* Copies the constants to the device if nobody has. */
+/* Counts bytes of the device that the runtime is to hold; LIMIT beyond its budget's. `purpose` is for the message. */
+uir_status uir_rt_device_take(uir_runtime *r, uint64_t bytes, const char *purpose);
+void uir_rt_device_give(uir_runtime *r, uint64_t bytes);
+/* Counts the constants as the runtime's, and copies them to the device if nobody has: once a runtime. */
 uir_status uir_rt_device_need_weights(uir_runtime *r);
 uir_region uir_rt_constant_region(const uir_package *package, uint32_t constant, uir_plan_domain domain);
 

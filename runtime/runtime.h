@@ -236,7 +236,7 @@ typedef struct uir_runtime_statistics {
     uint64_t kernels, phases; /* launches, and the phases in them */
     uint64_t dram_bytes;      /* of operands and results of launches, each once per launch */
     uint64_t arena_bytes;     /* reserved for tensors that are neither inputs, outputs nor constants */
-    uint64_t device_bytes;    /* of device memory: weights, tensors and workspaces */
+    uint64_t device_bytes;    /* most device memory held at once by now: weights, tensors and workspaces */
     uint64_t scratch_bytes;   /* of all threads */
     uint32_t threads;
 } uir_runtime_statistics;

@@ -39,7 +39,7 @@
  * Versions. Names without a version exist since 0.1.0.
  *
  * Threads. Several threads may use one context if each works on its own models and sessions. One model may have
- * sessions on several threads. A session is used by one thread at a time. */
+ * sessions on several threads. A session is used by one thread at a time, but for uir_session_cancel. */
 #ifndef UIR_UIR_H
 #define UIR_UIR_H
 
@@ -155,11 +155,12 @@ typedef struct uir_context uir_context;
 typedef struct uir_model uir_model;
 typedef struct uir_session uir_session;
 typedef struct uir_value uir_value;
+typedef struct uir_device uir_device;
 
 /* Creates a context. `allocator` is copied; NULL: the C library's. It supplies all memory except that of picture
  * decoders. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context);
-/* Destroys a context and its messages. Its models, sessions and values must be destroyed before. */
+/* Destroys a context and its messages. Its models, sessions, values and devices must be destroyed or closed before. */
 UIR_API void uir_context_destroy(uir_context *context);
 
 /* A message of a context. A context keeps the messages of all threads since the last clear, oldest first; of more than
@@ -210,7 +211,9 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
     UIR_LIMIT(ELEMENTS, elements, "elements", 1, 1ull << 40, 0, "elements of a value", "elements of one value")        \
     UIR_LIMIT(COMPILER, compiler_milliseconds, "cc-seconds", 1000, 300000, 0,                                          \
               "milliseconds of a C compiler's processor time",                                                         \
-              "processor time of the C compiler for each file (default 300)")
+              "processor time of the C compiler for each file (default 300)")                                          \
+    UIR_LIMIT(DEVICE_MEMORY, device_memory, "device-memory", 1, UIR_NO_LIMIT, 0, "bytes of device memory",             \
+              "bytes of a device's own memory that a run holds at once, with the weights, as in 500M or 8G")
 /* Limits of one operation: of a load, of the writing of a package, or of a session with each of its runs. 0 is the
  * default, which real models do not come near; UIR_NO_LIMIT is no limit. An operation beyond a limit ends with
  * UIR_STATUS_LIMIT. Its message names the limit, the work that exceeded it, and how to raise it. The operation leaves
@@ -237,10 +240,15 @@ typedef struct uir_limits {
     /* Processor time of each call of the C compiler, however busy the machine is. A call beyond it is ended, and the VM
      * runs the kernels. Default: 300 s. */
     uint64_t compiler_milliseconds;
+    /* Bytes of memory of a device with memory of its own. Of a session: those that it holds at once, with the model's
+     * weights, which sessions share; the `device_bytes` of uir_run_statistics is enough for the same runs of a new
+     * session. Of a load: the weights. Default: none. */
+    uint64_t device_memory;
 } uir_limits;
 
 /* Sets limits of the context's values: `memory` of all existing values (default: none), `file_bytes` of each value
- * file, and `elements`. Other members do not apply. NULL: the defaults. INVALID_ARGUMENT if the context has values. */
+ * file, `elements`, and `device_memory` of all values on devices. Other members do not apply. NULL: the defaults.
+ * INVALID_ARGUMENT if the context has values. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_set_value_limits(uir_context *context, const uir_limits *limits);
 
 /* ---- values -------------------------------------------------------------------------------------------------- */
@@ -334,6 +342,65 @@ UIR_API UIR_WARN_UNUSED uir_status uir_dtype_get_tolerance(uir_dtype dtype, uir_
 UIR_API UIR_WARN_UNUSED uir_status uir_value_compare(const uir_value *actual, const uir_value *expected,
                                                      const uir_tolerance *tolerance, uir_comparison *out_comparison);
 
+/* ---- devices ------------------------------------------------------------------------------------------------- */
+/* A device with memory of its own. Models that are loaded for one opened device, and their sessions, exchange values in
+ * its memory without copies through the host's. Several threads may use one device.
+ *
+ * Options to open a device. */
+typedef struct uir_device_options {
+    size_t struct_size;
+    uint32_t index;      /* which of the devices of that name, from 0 */
+    const char *library; /* path of the vendor's library; NULL: its usual name */
+    void *native;        /* the caller's context of the vendor's library, which outlives the device; NULL: none */
+} uir_device_options;
+/* Number of devices of a name, as "null". `options` may be NULL; its `index` does not matter. INVALID_ARGUMENT for an
+ * unknown name; UNSUPPORTED for a device without memory of its own ("cpu", "vm"); DEVICE_FAILED, with a message that
+ * names the missing library or symbol, if the driver cannot work. */
+UIR_API UIR_WARN_UNUSED uir_status uir_device_count(uir_context *context, const char *name,
+                                                    const uir_device_options *options, uint32_t *out_count);
+/* Opens a device by its name, as "null" or "null:7" (a seed). `options` may be NULL. Statuses as above, and
+ * INVALID_ARGUMENT for an unknown index or text behind the colon. */
+UIR_API UIR_WARN_UNUSED uir_status uir_device_open(uir_context *context, const char *name,
+                                                   const uir_device_options *options, uir_device **out_device);
+/* Closes a device; NULL is fine. Models that were loaded for it, and values in its memory, may be used until they are
+ * destroyed: the device closes with the last of them. */
+UIR_API void uir_device_close(uir_device *device);
+/* Facts of an opened device. Texts live as long as the device. */
+typedef struct uir_device_info {
+    size_t struct_size;
+    const char *name;        /* as it was opened: "null:7" */
+    const char *description; /* "null, seed 7" */
+    const char *chip;        /* the chip that kernels are made for; "": any */
+    uint64_t memory;         /* bytes; 0: unknown */
+    uint32_t alignment;      /* of its allocations, in bytes; a power of 2 */
+    uint32_t queue_count;    /* queues that execute at the same time */
+    bool shares_memory;      /* its memory is the host's */
+    bool is_simulated;       /* its times are modelled */
+    bool is_harmful;         /* its code can reach memory that is not its own: it runs trusted packages only */
+} uir_device_info;
+UIR_API UIR_WARN_UNUSED uir_status uir_device_get_info(const uir_device *device, uir_device_info *out_info);
+
+/* Creates a tensor of zeros in a device's memory. It belongs to the device's context. `shape` as in
+ * uir_value_create_tensor. uir_value_get_data of it is NULL, and uir_value_get_double is 0. INVALID_ARGUMENT for an
+ * invalid type or shape; UNSUPPORTED for strings; OUT_OF_MEMORY, with the device and the bytes. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_create_on_device(uir_device *device, uir_dtype dtype, uint32_t rank,
+                                                              const int64_t *shape, uir_value **out_value);
+/* Creates a tensor in `size` bytes that the caller has allocated by the vendor's library (or that another value has:
+ * uir_value_get_native). `native` is their handle; the memory must outlive the value and each binding of it. The
+ * contents do not change. INVALID_ARGUMENT for an unknown handle, and for a size below that of the tensor. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_import(uir_device *device, uir_dtype dtype, uint32_t rank,
+                                                    const int64_t *shape, void *native, uint64_t size,
+                                                    uir_value **out_value);
+/* The device whose memory has the elements; NULL: the host's memory. It lives as long as the value. */
+UIR_API uir_device *uir_value_get_device(const uir_value *value);
+/* The vendor's handle of that memory; NULL for a value of the host. It lives as long as the value. */
+UIR_API void *uir_value_get_native(const uir_value *value);
+/* Copies `size` bytes between the caller's memory and the tensor's, from byte `offset` of it on; returns when they are
+ * copied. For values of a device and of the host. Runs in flight that use the value must have been waited for.
+ * INVALID_ARGUMENT for bytes outside of the tensor, and for values other than tensors of fixed-size elements. */
+UIR_API UIR_WARN_UNUSED uir_status uir_value_write(uir_value *value, uint64_t offset, const void *data, uint64_t size);
+UIR_API UIR_WARN_UNUSED uir_status uir_value_read(const uir_value *value, uint64_t offset, void *data, uint64_t size);
+
 /* ---- models -------------------------------------------------------------------------------------------------- */
 /* A size for a symbolic dim. */
 typedef struct uir_dim_binding {
@@ -410,6 +477,10 @@ typedef struct uir_model_options {
      * default. */
     const char *const *overrides;
     size_t override_count;
+    /* An opened device with memory of its own, which runs the model; `device` is then NULL or its name. The model keeps
+     * it open. NULL: a device named by `device` is opened for this model alone. INVALID_ARGUMENT for another name, and
+     * with `interpret`. */
+    uir_device *opened;
 } uir_model_options;
 /* Loads, checks and prepares a model. Every problem is a message; UIR_STATUS_UNSUPPORTED means that all of them are
  * unsupported features. `options` may be NULL. External data must be in the folder of `path`, in that of its real path,
@@ -435,7 +506,7 @@ UIR_API UIR_WARN_UNUSED uir_status uir_model_wait(uir_model *model);
 typedef struct uir_package_open_options {
     size_t struct_size;
     bool trusted;                /* native code in the package may run in this process; else the VM runs its kernels */
-    const char *device;          /* "cpu" or "vm"; NULL: "cpu" */
+    const char *device;          /* "cpu", "vm", or the device of the package, as "null"; NULL: "cpu" */
     bool no_map;                 /* as in uir_model_options */
     const uir_limits *limits;    /* of opening the package; NULL: defaults */
     const volatile bool *cancel; /* as in uir_model_options, while the package is opened */
@@ -445,6 +516,7 @@ typedef struct uir_package_open_options {
      * needed. UNSUPPORTED if it cannot be loaded. */
     const char *const *trust;
     size_t trust_count;
+    uir_device *opened; /* as in uir_model_options */
 } uir_package_open_options;
 /* Opens a package as a model, without a compiler. The file is mapped or copied, and validated; its constants are
  * checked when a run first reads them. It must not change while it is open (replacing it by rename is fine). `options`
@@ -652,6 +724,9 @@ UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context,
 
 /* Name of a device of this build, which lives as long as the program; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
+/* The device with memory of its own that runs the model: `opened`, or the model's own. NULL: the host runs it. It lives
+ * as long as the model. */
+UIR_API uir_device *uir_model_get_device(const uir_model *model);
 
 /* ---- sessions ------------------------------------------------------------------------------------------------ */
 /* Options of a session. */
@@ -673,9 +748,12 @@ typedef struct uir_session_options {
 /* Creates a session, which runs the model. `options` may be NULL. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,
                                                       uir_session **out_session);
+/* Waits for a run in flight. */
 UIR_API void uir_session_destroy(uir_session *session);
 /* Binds an input to a value, until another is bound. The session keeps no copy: `value` must live until the last run
- * with it has ended. The call checks dtype and shape; the run checks dims that several inputs share. */
+ * with it has ended. The call checks dtype and shape; the run checks dims that several inputs share. A value of the
+ * model's device is read there, without a copy; its memory stays until another is bound. INVALID_ARGUMENT for a value
+ * of another device. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_set_input(uir_session *session, size_t index, uir_value *value);
 /* Binds an input to the caller's memory, which every run reads until another is bound; the call copies nothing.
  *   - shape: `rank` extents >= 0.
@@ -699,6 +777,18 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session,
  * The value of such an output is a packed copy, made by uir_session_get_output. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank,
                                                                    const int64_t *strides, void *data, size_t capacity);
+/* The same with the memory of a value, of the host or of the model's device, in place of `data`; its dtype is the
+ * port's, its own shape does not matter. The memory of a device's value stays until another is bound; a value of the
+ * host must live as long as `data` must. So a cache stays on the device: bind `past` and `present` to one value with
+ * the strides of its capacity. An input of a device with other strides than those of a cache is UNSUPPORTED in the run.
+ * INVALID_ARGUMENT for a value of another device, of another dtype, or too small for the input. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_input_value(uir_session *session, size_t index, uint32_t rank,
+                                                                const int64_t *shape, const int64_t *strides,
+                                                                uir_value *value);
+/* `strides` NULL: packed, and `rank` does not matter. `value` NULL: memory of the session again. The value of an output
+ * that is bound to a device's value is in that value's memory; with strides it is a packed copy on the host. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_value(uir_session *session, size_t index, uint32_t rank,
+                                                                 const int64_t *strides, uir_value *value);
 /* Shape of an input. */
 typedef struct uir_input_shape {
     uint32_t rank;
@@ -713,8 +803,18 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_get_output_shape(uir_session *ses
                                                                 size_t index, int64_t *out_dims);
 /* Runs the model on the bound inputs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_run(uir_session *session);
-/* Makes a run on another thread end soon with UIR_STATUS_CANCELLED; a signal handler may call it. If no run is active,
- * the next one ends so. The request ends with that run. */
+/* Begins a run on the bound inputs and returns at once; a thread of the session, made by the first call, runs it. The
+ * run is in flight until uir_session_wait. Until then only uir_session_poll, _wait, _cancel and _destroy may be called
+ * for the session: others return INVALID_ARGUMENT with a message, as this one does. Inputs and the memory of outputs
+ * must live until then. `parallel` of the session's options is called by the thread of the session. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_submit(uir_session *session);
+/* Whether uir_session_wait would return at once: the submitted run has ended, or none is in flight. */
+UIR_API bool uir_session_poll(const uir_session *session);
+/* Waits for the submitted run to end; returns its status, and reports its messages, as uir_session_run would.
+ * INVALID_ARGUMENT, with a message, if no run is in flight. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_wait(uir_session *session);
+/* Makes a run on another thread, or in flight, end soon with UIR_STATUS_CANCELLED; a signal handler may call it. If no
+ * run is active, the next one ends so. The request ends with that run; of a run in flight, with uir_session_wait. */
 UIR_API void uir_session_cancel(uir_session *session);
 /* Value of output `index`. It is borrowed and lives, with its shape and data, until the next run or the session's end.
  * Data of a bound output is in its buffer. INVALID_ARGUMENT before a successful run. */
@@ -744,7 +844,7 @@ typedef struct uir_run_statistics {
      * copies: copies between its memory and the host's, or within it.
      * waits: times that the host waited for it.
      * bytes_to_device, bytes_from_device: bytes of the copies between its memory and the host's.
-     * device_bytes: its memory that the session holds, with the model's weights. */
+     * device_bytes: the most of its memory that the session has held at once, with the model's weights. */
     uint64_t device_calls, copies, waits, bytes_to_device, bytes_from_device, device_bytes;
 } uir_run_statistics;
 /* Statistics of the last run. */

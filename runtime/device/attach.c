@@ -16,6 +16,20 @@ void uir_rt_device_release(uir_package *p, uir_rt_buffer *buffer) {
     p->device.driver->release(p->device.device, buffer->device);
 }
 
+uir_status uir_rt_device_take(uir_runtime *r, uint64_t bytes, const char *purpose) {
+    uir_budget *budget = uir_budget_of(&r->allocator);
+    uint64_t needed = r->device_used + bytes;
+    if (needed > uir_budget_get_limit(budget, UIR_LIMIT_DEVICE_MEMORY))
+        return uir_budget_refuse_for(budget, UIR_LIMIT_DEVICE_MEMORY, needed, purpose, r->diagnostics);
+    r->device_used = needed;
+    if (r->device_peak < needed) r->device_peak = needed;
+    return UIR_STATUS_OK;
+}
+
+void uir_rt_device_give(uir_runtime *r, uint64_t bytes) {
+    r->device_used -= bytes;
+}
+
 /* ---- kernels ---- */
 static bool has_kernel(void *user, uint32_t variant) {
     return ((uir_rt_device *)user)->kernels[variant] != NULL;
@@ -90,6 +104,19 @@ static uir_status find_constants(uir_package *p) {
     return UIR_STATUS_OK;
 }
 
+static const char weights_name[] = "the model's weights";
+
+static uint64_t get_weights_capacity(const uir_rt_device *d) {
+    return uir_rt_align(d->weights_size ? d->weights_size : 1);
+}
+
+static uir_status check_weights(const uir_package *p, uir_diagnostics *diagnostics) {
+    uir_budget *budget = uir_budget_of(&p->allocator);
+    uint64_t size = get_weights_capacity(&p->device);
+    if (size <= uir_budget_get_limit(budget, UIR_LIMIT_DEVICE_MEMORY)) return UIR_STATUS_OK;
+    return uir_budget_refuse_for(budget, UIR_LIMIT_DEVICE_MEMORY, size, weights_name, diagnostics);
+}
+
 uir_region uir_rt_constant_region(const uir_package *p, uint32_t constant, uir_plan_domain domain) {
     const uir_plan_constant *c = &p->plan.constants[constant];
     return domain == UIR_PLAN_ON_DEVICE ? uir_rt_in_buffer(&p->device.weights, p->device.offsets[constant], c->size)
@@ -120,6 +147,7 @@ uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
     if (pthread_mutex_init(&d->lock, NULL)) return UIR_STATUS_OUT_OF_MEMORY;
     d->has_lock = true;
     UIR_TRY(find_constants(p));
+    UIR_TRY(check_weights(p, diagnostics));
     UIR_TRY_ALLOCATE(d->kernels,
                      uir_arena_allocate_array(&p->arena, (size_t)p->plan.variants_count + 1, sizeof *d->kernels));
     UIR_TRY(choose_image(p, diagnostics, &image, &native));
@@ -149,7 +177,10 @@ static void rest_weights(const uir_package *p) {
 
 static uir_status copy_weights(uir_runtime *r) {
     uir_rt_device *d = &r->package->device;
-    UIR_TRY(uir_rt_buffer_grow(r, &d->weights, UIR_PLAN_ON_DEVICE, d->weights_size, UIR_PLAN_NONE));
+    d->weights.capacity = (size_t)get_weights_capacity(d);
+    if (!d->weights.device && !uir_rt_device_allocate(r->package, &d->weights))
+        return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL,
+                         "%zu bytes of the device cannot be allocated: %s", d->weights.capacity, weights_name);
     for (uint32_t i = 0; i < r->plan->constants_count; i++) {
         const uir_plan_constant *c = &r->plan->constants[i];
         if (d->offsets[i] == UINT64_MAX) continue;
@@ -163,6 +194,7 @@ static uir_status copy_weights(uir_runtime *r) {
 uir_status uir_rt_device_need_weights(uir_runtime *r) {
     uir_rt_device *d = &r->package->device;
     uir_status status = UIR_STATUS_OK;
+    UIR_TRY(uir_rt_device_take(r, get_weights_capacity(d), weights_name));
     if (atomic_load_explicit(&d->has_weights, memory_order_acquire)) return UIR_STATUS_OK;
     pthread_mutex_lock(&d->lock);
     if (!atomic_load_explicit(&d->has_weights, memory_order_relaxed)) {
@@ -173,24 +205,6 @@ uir_status uir_rt_device_need_weights(uir_runtime *r) {
         }
     }
     pthread_mutex_unlock(&d->lock);
+    if (status != UIR_STATUS_OK) uir_rt_device_give(r, get_weights_capacity(d));
     return status;
-}
-
-/* ---- statistics ---- */
-uint64_t uir_rt_device_sum(const uir_runtime *r) {
-    uint64_t sum = r->package->device.weights.capacity;
-    for (uint32_t i = 0; i < 2; i++) sum += r->queues.workspaces[i].capacity;
-    for (uint32_t i = 0; i < r->analysis->epochs.count; i++) sum += r->epochs[i].blocks[UIR_PLAN_ON_DEVICE].capacity;
-    for (uint32_t i = 0; i < r->plan->tensors_count; i++) sum += r->owned[i].device ? r->owned[i].capacity : 0;
-    for (uint32_t i = 0; i < r->plan->inputs_count; i++) sum += r->device_inputs[i].capacity;
-    for (uint32_t i = 0; i < r->plan->outputs_count; i++) sum += r->device_results[i].capacity;
-    for (uint32_t i = 0; i < r->plan->steps_count; i++) {
-        if (r->plan->steps[i].kind != UIR_PLAN_STEP_LOOP) continue;
-        const uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
-        for (uint32_t k = 0; k < 2 * r->plan->steps[i].inputs.count; k++) {
-            const uir_rt_buffer *slot = &loop->carried[k / 2].slots[k % 2];
-            sum += slot->device ? slot->capacity : 0;
-        }
-    }
-    return sum;
 }

@@ -38,7 +38,11 @@ static bool is_there(const uir_rt_buffer *buffer) {
 }
 
 static bool allocate(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain) {
-    if (domain == UIR_PLAN_ON_DEVICE) return uir_rt_device_allocate(r->package, buffer);
+    if (domain == UIR_PLAN_ON_DEVICE) {
+        bool is_allocated = uir_rt_device_allocate(r->package, buffer);
+        if (!is_allocated) uir_rt_device_give(r, buffer->capacity);
+        return is_allocated;
+    }
     /* Whose kernels nobody vouches for sees nothing of what the process had there. */
     buffer->data = r->package->trusted ? uir_allocate(&r->allocator, buffer->capacity)
                                        : uir_allocate_zeroed(&r->allocator, buffer->capacity);
@@ -54,21 +58,25 @@ uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_do
     if (buffer->capacity && size < SIZE_MAX / 4) size += size / 4;
     UIR_TRY(uir_rt_drain(r));
     uir_rt_buffer_release(r, buffer);
+    if (tensor != UIR_PLAN_NONE) describe_tensor(r, tensor, what, sizeof what);
     if (size <= SIZE_MAX / 2) {
-        buffer->capacity = (size_t)uir_rt_align(size ? size : 1);
+        uint64_t capacity = uir_rt_align(size ? size : 1);
+        if (domain == UIR_PLAN_ON_DEVICE) UIR_TRY(uir_rt_device_take(r, capacity, what));
+        buffer->capacity = (size_t)capacity;
         if (allocate(r, buffer, domain)) return UIR_STATUS_OK;
         buffer->capacity = 0;
     }
-    if (tensor != UIR_PLAN_NONE) describe_tensor(r, tensor, what, sizeof what);
     return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes%s cannot be allocated: %s",
                      (unsigned long long)asked, domain == UIR_PLAN_ON_DEVICE ? " of the device" : "", what);
 }
 
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer) {
-    if (buffer->device)
+    if (buffer->device) {
         uir_rt_device_release(r->package, buffer);
-    else if (buffer->data)
+        uir_rt_device_give(r, buffer->capacity);
+    } else if (buffer->data) {
         uir_release(&r->allocator, buffer->data, buffer->capacity);
+    }
     *buffer = (uir_rt_buffer){0};
 }
 

@@ -408,7 +408,7 @@ static void sum_memory(uir_runtime *r) {
         r->statistics.arena_bytes += r->epochs[i].blocks[UIR_PLAN_ON_HOST].capacity;
     for (uint32_t i = 0; i < r->plan->tensors_count; i++)
         if (!r->owned[i].device) r->statistics.arena_bytes += r->owned[i].capacity;
-    if (r->plan->devices_count) r->statistics.device_bytes = uir_rt_device_sum(r);
+    r->statistics.device_bytes = r->device_peak;
     for (uint32_t t = 0; t < r->threads; t++) r->statistics.scratch_bytes += r->scratch[t].size;
     r->statistics.scratch_bytes += r->host.capacity;
 }
