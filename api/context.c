@@ -83,7 +83,8 @@ uir_status uir_context_set_value_limits(uir_context *context, const uir_limits *
     uir_call call;
     uir_call_begin(&call, context);
     uir_status status = uir_api_take_limits(&call.diagnostics, limits, &taken);
-    if (status == UIR_STATUS_OK && __atomic_load_n(&context->values.used, __ATOMIC_RELAXED))
+    if (status == UIR_STATUS_OK && (__atomic_load_n(&context->values.used, __ATOMIC_RELAXED) ||
+                                    __atomic_load_n(&context->device_used, __ATOMIC_RELAXED)))
         status = uir_error(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                            "limits of values must be set before the context has values");
     if (status == UIR_STATUS_OK) limit_values(context, &taken);

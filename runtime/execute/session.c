@@ -413,6 +413,13 @@ static void sum_memory(uir_runtime *r) {
     r->statistics.scratch_bytes += r->host.capacity;
 }
 
+/* Whether a run that was asked to stop ended so. A kernel that the device has interrupted fails its queue, which then
+ * takes no more requests. */
+static bool is_stop(const uir_runtime *r, uir_status status) {
+    return status == UIR_STATUS_CANCELLED ||
+           (status == UIR_STATUS_DEVICE_FAILED && r->plan->devices_count && !r->queues.is_lost);
+}
+
 uir_status uir_runtime_run(uir_runtime *r) {
     uint64_t start = uir_rt_now();
     r->ran = false;
@@ -426,8 +433,10 @@ uir_status uir_runtime_run(uir_runtime *r) {
     uir_status status = run_all(r);
     if (r->pool) uir_rt_pool_end(r->pool);
     bool cancelled = __atomic_exchange_n(&r->cancel, false, __ATOMIC_RELAXED);
-    if (status == UIR_STATUS_CANCELLED && cancelled)
-        return uir_error(r->diagnostics, status, NULL, "the run was cancelled");
+    if (cancelled && is_stop(r, status)) {
+        if (r->diagnostics) uir_diagnostics_clear(r->diagnostics);
+        return uir_error(r->diagnostics, UIR_STATUS_CANCELLED, NULL, "the run was cancelled");
+    }
     UIR_TRY(status);
     sum_memory(r);
     r->statistics.run_ms = (double)(uir_rt_now() - start) * 1e-6;

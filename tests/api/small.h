@@ -28,6 +28,30 @@ static inline blob small_model(void) {
     return model;
 }
 
+enum { CACHE_HEADS = 2, CACHE_CHANNELS = 4 };
+
+static inline blob make_append(const char *name, const char *inputs, const char *output) {
+    blob concat = make_node("Concat", name, inputs, output);
+    put_message(&concat, NODE_ATTRIBUTE, make_int_attribute("axis", 1));
+    return concat;
+}
+
+/* Of f32[2, rows, 4]: present = past, then new, along the rows; total = the sum of present over the rows. */
+static inline blob cache_model(void) {
+    blob graph = blob_new(), axes = make_tensor("axes", UIR_DTYPE_I64, 1, (int64_t[]){1});
+    int64_t axis = 1;
+    put_bytes(&axes, TENSOR_RAW, &axis, sizeof axis);
+    put_text(&graph, GRAPH_NAME, "cache");
+    put_message(&graph, GRAPH_INPUT, make_value("past", UIR_DTYPE_F32, "2,p,4"));
+    put_message(&graph, GRAPH_INPUT, make_value("new", UIR_DTYPE_F32, "2,n,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("present", UIR_DTYPE_F32, "2,t,4"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("total", UIR_DTYPE_F32, "2,1,4"));
+    put_message(&graph, GRAPH_INITIALIZER, axes);
+    put_message(&graph, GRAPH_NODE, make_append("append", "past,new", "present"));
+    put_message(&graph, GRAPH_NODE, make_node("ReduceSum", "sum", "present,axes", "total"));
+    return make_model(graph);
+}
+
 /* y = x, of these dims, doubled by a Loop: so many times, or, where NULL, for ever, as its condition stays true. */
 static inline blob loop_model(const char *dims, const int64_t *trips) {
     static const bool always = true;

@@ -1,33 +1,10 @@
 /* Memory of the caller's: strides, capacity, a cache that grows where it lies; threads of the caller's; a run's cost.
  */
 #include "tests/backends/cpu/here.h"
-#include "tests/frontend/make.h"
-#include "uir/uir.h"
+#include "tests/api/small.h"
 #include "tools/run/query.h"
 
-enum { HEADS = 2, CHANNELS = 4, CAPACITY = 10, MOST_ROWS = 8, GRAPH_SIZE = HEADS * CAPACITY * CHANNELS };
-
-static blob make_append(const char *name, const char *inputs, const char *output) {
-    blob concat = make_node("Concat", name, inputs, output);
-    put_message(&concat, NODE_ATTRIBUTE, make_int_attribute("axis", 1));
-    return concat;
-}
-
-/* present = past, then new, along the rows; total = the sum of present over the rows. */
-static blob cache_model(void) {
-    blob graph = blob_new(), axes = make_tensor("axes", UIR_DTYPE_I64, 1, (int64_t[]){1});
-    int64_t axis = 1;
-    put_bytes(&axes, TENSOR_RAW, &axis, sizeof axis);
-    put_text(&graph, GRAPH_NAME, "cache");
-    put_message(&graph, GRAPH_INPUT, make_value("past", UIR_DTYPE_F32, "2,p,4"));
-    put_message(&graph, GRAPH_INPUT, make_value("new", UIR_DTYPE_F32, "2,n,4"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("present", UIR_DTYPE_F32, "2,t,4"));
-    put_message(&graph, GRAPH_OUTPUT, make_value("total", UIR_DTYPE_F32, "2,1,4"));
-    put_message(&graph, GRAPH_INITIALIZER, axes);
-    put_message(&graph, GRAPH_NODE, make_append("append", "past,new", "present"));
-    put_message(&graph, GRAPH_NODE, make_node("ReduceSum", "sum", "present,axes", "total"));
-    return make_model(graph);
-}
+enum { HEADS = CACHE_HEADS, CHANNELS = CACHE_CHANNELS, CAPACITY = 10, GRAPH_SIZE = HEADS * CAPACITY * CHANNELS };
 
 /* A past that grows twice, by new and by other; one of the results is given twice, and the past given back if asked. */
 static blob several_model(bool kept) {
