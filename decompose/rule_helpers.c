@@ -252,7 +252,8 @@ uir_value_id uir_rule_checked_indices(uir_rule_context *context, uir_value_id in
 static bool keeps_numbers(const uir_module *module, const uir_node_info *node) {
     if (node->op == UIR_OP_RESHAPE) return true;
     if (node->op != UIR_OP_CAST) return false;
-    uir_dtype from = uir_value_type(module, node->inputs[0])->dtype, to = uir_value_type(module, node->outputs[0])->dtype;
+    uir_dtype from = uir_value_type(module, node->inputs[0])->dtype,
+              to = uir_value_type(module, node->outputs[0])->dtype;
     return uir_dtype_is_integer(from) && uir_dtype_get_class(from) == uir_dtype_get_class(to) &&
            uir_dtype_bits(from) <= uir_dtype_bits(to) && uir_dtype_bits(from) >= 8;
 }
@@ -269,45 +270,75 @@ static uir_value_id find_numbers(const uir_module *module, uir_value_id indices,
     }
 }
 
-/* The least and the greatest of indices that follow from sizes, as a tensor of two; both 0 where there are no indices.
- */
-static uir_value_id ends_of(uir_builder *b, uir_value_id indices, uir_dim low, uir_dim high) {
+/* The number, or 0 where the value has no elements. */
+static uir_dim zero_if_empty(uir_builder *b, uir_value_id value, uir_dim number) {
     uir_dims *dims = b->module->dims;
-    const uir_type *type = uir_value_type(b->module, indices);
-    uir_dim one = uir_dim_const(dims, 1), ends[2] = {low, high};
-    for (uint32_t d = 0; d < type->rank; d++) {
-        uir_dim any = uir_dim_min(dims, type->dims[d], one);
-        for (int i = 0; i < 2; i++) ends[i] = uir_dim_mul(dims, ends[i], any);
-    }
-    return uir_build_dim_values(b, ends, 2, false, UIR_DTYPE_I64);
+    const uir_type *type = uir_value_type(b->module, value);
+    for (uint32_t d = 0; d < type->rank; d++)
+        number = uir_dim_mul(dims, number, uir_dim_min(dims, type->dims[d], uir_dim_const(dims, 1)));
+    return number;
 }
 
-static bool follows_from_sizes(uir_builder *b, const uir_bounds *bounds, uir_dim low, uir_dim high) {
+/* The least and the greatest of indices that follow from sizes, as a tensor of two, or of two for each coordinate; all
+ * 0 where there are no indices. */
+static uir_value_id ends_of(uir_builder *b, uir_value_id indices, const uir_bounds *bounds, uint32_t count) {
     uir_dims *dims = b->module->dims;
-    return bounds->attained && bounds->low.id && bounds->high.id &&
-           uir_dim_compare(dims, low, UIR_RELATION_LE, uir_dim_const(dims, 0)) == UIR_TRUE &&
-           uir_dim_compare(dims, high, UIR_RELATION_GT, uir_dim_const(dims, 0)) == UIR_TRUE;
+    uir_dim ends[2 * UIR_MAX_RANK];
+    for (uint32_t k = 0; k < count; k++) {
+        ends[k] = zero_if_empty(b, indices, bounds[k].low);
+        ends[count + k] = zero_if_empty(b, indices, bounds[k].high);
+    }
+    uir_value_id list = uir_build_dim_values(b, ends, 2 * count, false, UIR_DTYPE_I64);
+    const uir_dim shape[] = {uir_dim_const(dims, 2), uir_dim_const(dims, count)};
+    return count == 1 ? list : uir_build_reshape(b, list, shape, 2);
+}
+
+static bool is_at_least(uir_builder *b, uir_dim dim, int64_t number) {
+    return uir_dim_compare(b->module->dims, dim, UIR_RELATION_GE, uir_dim_const(b->module->dims, number)) == UIR_TRUE;
+}
+
+/* Whether sizes alone decide each coordinate: the ends are attained, or inside at any size. */
+static bool follow_from_sizes(uir_builder *b, const uir_bounds *bounds, const uir_dim *low, const uir_dim *high,
+                              uint32_t count) {
+    for (uint32_t k = 0; k < count; k++) {
+        bool is_known = bounds[k].low.id && bounds[k].high.id &&
+                        (bounds[k].attained || uir_bounds_are_inside(b->module, bounds[k], low[k], high[k]));
+        uir_dim least = uir_dim_sub(b->module->dims, uir_dim_const(b->module->dims, 0), low[k]);
+        if (!is_known || !is_at_least(b, least, 0) || !is_at_least(b, high[k], 0)) return false;
+    }
+    return true;
+}
+
+/* The ends, 0 where there are no indices, must then be inside: also of an axis without elements. */
+static uir_dim admit_none(uir_builder *b, uir_value_id indices, uir_dim high) {
+    uir_dims *dims = b->module->dims;
+    uir_dim one = uir_dim_const(dims, 1);
+    return is_at_least(b, high, 1) ? high
+                                   : uir_dim_max(dims, high, uir_dim_sub(dims, one, zero_if_empty(b, indices, one)));
 }
 
 void uir_rule_check_indices(uir_rule_context *context, uir_value_id indices, uir_value_id from, const uir_dim *low,
                             const uir_dim *high, uint32_t count) {
     uir_builder *b = &context->builder;
+    uir_bounds bounds[UIR_MAX_RANK];
+    uir_dim highs[UIR_MAX_RANK];
     if (b->status != UIR_STATUS_OK || !indices.id || !count) return;
     const uir_type *type = uir_value_type(b->module, indices);
     if (type->kind != UIR_VALUE_TENSOR || !type->rank_known || !uir_dtype_is_integer(type->dtype)) return;
     if (uir_indices_are_inside(b->module, indices, low, high, count)) return;
-    uir_bounds bounds = uir_value_bounds(b->module, indices);
+    if (count <= UIR_MAX_RANK) uir_index_bounds(b->module, indices, count, bounds);
     uir_value_id looked_at = find_numbers(b->module, indices, count > 1);
-    bool ends = count == 1 && follows_from_sizes(b, &bounds, *low, *high);
+    bool ends = count <= UIR_MAX_RANK && follow_from_sizes(b, bounds, low, high, count);
+    for (uint32_t k = 0; k < count && ends; k++) highs[k] = admit_none(b, indices, high[k]);
     uir_string name = uir_value_info_get(b->module, looked_at)->name;
     if (ends || !uir_string_length(&b->module->strings, name)) name = uir_value_info_get(b->module, indices)->name;
     if (!uir_string_length(&b->module->strings, name)) name = uir_value_info_get(b->module, from)->name;
-    uir_attribute attributes[4] = {
-        uir_attribute_dims(b, "low", low, count), uir_attribute_dims(b, "high", high, count),
-        uir_attribute_string(b, "of", uir_string_text(&b->module->strings, name))};
+    uir_attribute attributes[4] = {uir_attribute_dims(b, "low", low, count),
+                                   uir_attribute_dims(b, "high", ends ? highs : high, count),
+                                   uir_attribute_string(b, "of", uir_string_text(&b->module->strings, name))};
     uint32_t attribute_count = 3;
     if (ends) {
-        looked_at = ends_of(b, indices, bounds.low, bounds.high);
+        looked_at = ends_of(b, indices, bounds, count);
         attributes[attribute_count++] = uir_attribute_int(b, "ends", 1);
     }
     uir_build_node(b, UIR_OP_CHECK_INDICES, &looked_at, 1, attributes, attribute_count, NULL, 0);

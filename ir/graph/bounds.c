@@ -111,8 +111,7 @@ static uir_bounds of_product(const asking *a) {
         x = y;
         y = swap;
     }
-    if (!is_one(y) || uir_dim_compare(dims, y.low, UIR_RELATION_GE, uir_dim_const(dims, 0)) != UIR_TRUE)
-        return unknown;
+    if (!is_one(y) || uir_dim_compare(dims, y.low, UIR_RELATION_GE, uir_dim_const(dims, 0)) != UIR_TRUE) return unknown;
     if (x.low.id) product.low = uir_dim_mul(dims, x.low, y.low);
     if (x.high.id) product.high = uir_dim_mul(dims, x.high, y.low);
     product.attained = x.attained;
@@ -123,8 +122,7 @@ static uir_bounds of_product(const asking *a) {
 static uir_bounds of_mod(const asking *a) {
     uir_dims *dims = a->module->dims;
     uir_bounds y = of_operand(a, 1);
-    if (!is_one(y) || uir_dim_compare(dims, y.low, UIR_RELATION_GE, uir_dim_const(dims, 1)) != UIR_TRUE)
-        return unknown;
+    if (!is_one(y) || uir_dim_compare(dims, y.low, UIR_RELATION_GE, uir_dim_const(dims, 1)) != UIR_TRUE) return unknown;
     return positions(a, y.low, false);
 }
 
@@ -134,7 +132,10 @@ static uir_bounds of_choice(const asking *a) {
     bool least = a->node->op == UIR_OP_MIN;
     uir_dim (*choose)(uir_dims *, uir_dim, uir_dim) = least ? uir_dim_min : uir_dim_max;
     b.low = x.low.id && y.low.id ? choose(dims, x.low, y.low) : least ? UIR_DIM_NONE : x.low.id ? x.low : y.low;
-    b.high = x.high.id && y.high.id ? choose(dims, x.high, y.high) : !least ? UIR_DIM_NONE : x.high.id ? x.high : y.high;
+    b.high = x.high.id && y.high.id ? choose(dims, x.high, y.high)
+             : !least               ? UIR_DIM_NONE
+             : x.high.id            ? x.high
+                                    : y.high;
     b.attained = x.attained && y.attained && (is_one(x) || is_one(y));
     return b;
 }
@@ -152,12 +153,12 @@ static const struct {
     uir_op op;
     uir_bounds (*of)(const asking *a);
 } rows[] = {
-    {UIR_OP_RESHAPE, same},       {UIR_OP_TRANSPOSE, same},   {UIR_OP_BROADCAST, same},  {UIR_OP_SLICE, some},
-    {UIR_OP_GATHER, some},        {UIR_OP_GATHER_ND, some},   {UIR_OP_REDUCE_MAX, some}, {UIR_OP_REDUCE_MIN, some},
-    {UIR_OP_PAD, any_operand},    {UIR_OP_CONCAT, any_operand}, {UIR_OP_SELECT, of_select}, {UIR_OP_IOTA, of_iota},
-    {UIR_OP_ARG_MAX, of_axis},    {UIR_OP_ARG_MIN, of_axis},  {UIR_OP_TOP_K, of_axis},   {UIR_OP_NON_ZERO, of_non_zero},
-    {UIR_OP_ADD, of_sum},         {UIR_OP_SUB, of_sum},       {UIR_OP_MUL, of_product},  {UIR_OP_MOD, of_mod},
-    {UIR_OP_MIN, of_choice},      {UIR_OP_MAX, of_choice},    {UIR_OP_CAST, of_cast},    {UIR_OP_GATHER_ELEMENTS, some},
+    {UIR_OP_RESHAPE, same},    {UIR_OP_TRANSPOSE, same},     {UIR_OP_BROADCAST, same},   {UIR_OP_SLICE, some},
+    {UIR_OP_GATHER, some},     {UIR_OP_GATHER_ND, some},     {UIR_OP_REDUCE_MAX, some},  {UIR_OP_REDUCE_MIN, some},
+    {UIR_OP_PAD, any_operand}, {UIR_OP_CONCAT, any_operand}, {UIR_OP_SELECT, of_select}, {UIR_OP_IOTA, of_iota},
+    {UIR_OP_ARG_MAX, of_axis}, {UIR_OP_ARG_MIN, of_axis},    {UIR_OP_TOP_K, of_axis},    {UIR_OP_NON_ZERO, of_non_zero},
+    {UIR_OP_ADD, of_sum},      {UIR_OP_SUB, of_sum},         {UIR_OP_MUL, of_product},   {UIR_OP_MOD, of_mod},
+    {UIR_OP_MIN, of_choice},   {UIR_OP_MAX, of_choice},      {UIR_OP_CAST, of_cast},     {UIR_OP_GATHER_ELEMENTS, some},
 };
 
 /* An empty maximum is the dtype's least, an empty minimum its greatest. */
@@ -228,7 +229,7 @@ uir_bounds uir_value_bounds(uir_module *module, uir_value_id value) {
     return of_value(module, value, &left);
 }
 
-static bool is_inside(uir_module *module, uir_bounds b, uir_dim low, uir_dim high) {
+bool uir_bounds_are_inside(uir_module *module, uir_bounds b, uir_dim low, uir_dim high) {
     return b.low.id && b.high.id && uir_dim_compare(module->dims, b.low, UIR_RELATION_GE, low) == UIR_TRUE &&
            uir_dim_compare(module->dims, b.high, UIR_RELATION_LT, high) == UIR_TRUE;
 }
@@ -238,37 +239,46 @@ static bool constants_are_inside(uir_module *module, const uir_tensor *t, const 
                                  uint32_t count) {
     for (uint64_t i = 0; i < t->element_count; i++) {
         uir_dim index = uir_dim_const(module->dims, uir_dtype_load_integer(t->dtype, t->data, i));
-        if (!is_inside(module, (uir_bounds){index, index, true}, low[i % count], high[i % count])) return false;
+        if (!uir_bounds_are_inside(module, (uir_bounds){index, index, true}, low[i % count], high[i % count]))
+            return false;
     }
     return true;
 }
 
-/* Coordinates that are put side by side: each is one of its own axis. */
-static bool pieces_are_inside(uir_module *module, const uir_node_info *node, const uir_dim *low, const uir_dim *high,
-                              uint32_t count) {
-    const uir_type *type = uir_value_type(module, node->outputs[0]);
+/* Coordinates that are put side by side: each has bounds of its own. */
+static bool find_piece_bounds(uir_module *module, uir_value_id indices, uint32_t count, uir_bounds *out_bounds) {
+    const uir_value_info *info = uir_value_info_get(module, indices);
+    const uir_node_info *node = info->producer.id ? uir_node_get(module, info->producer) : NULL;
     uint32_t k = 0;
-    if (node->op != UIR_OP_CONCAT || uir_node_int(module, node, "axis", 0) + 1 != (int64_t)type->rank) return false;
+    if (!node || node->op != UIR_OP_CONCAT || uir_node_int(module, node, "axis", 0) + 1 != (int64_t)info->type.rank)
+        return false;
     for (uint32_t i = 0; i < node->input_count; i++) {
         int64_t extent;
+        const uir_type *type = uir_value_type(module, node->inputs[i]);
         uir_bounds b = uir_value_bounds(module, node->inputs[i]);
-        if (!uir_dim_is_const(module->dims, uir_value_type(module, node->inputs[i])->dims[type->rank - 1], &extent))
-            return false;
-        for (; extent-- > 0; k++)
-            if (k >= count || !is_inside(module, b, low[k], high[k])) return false;
+        if (!uir_dim_is_const(module->dims, type->dims[type->rank - 1], &extent)) return false;
+        for (; extent-- > 0; k++) {
+            if (k >= count) return false;
+            out_bounds[k] = b;
+        }
     }
     return k == count;
+}
+
+void uir_index_bounds(uir_module *module, uir_value_id indices, uint32_t count, uir_bounds *out_bounds) {
+    if (count > 1 && find_piece_bounds(module, indices, count, out_bounds)) return;
+    uir_bounds all = uir_value_bounds(module, indices);
+    for (uint32_t k = 0; k < count; k++) out_bounds[k] = all;
 }
 
 bool uir_indices_are_inside(uir_module *module, uir_value_id indices, const uir_dim *low, const uir_dim *high,
                             uint32_t count) {
     const uir_value_info *info = uir_value_info_get(module, indices);
+    uir_bounds bounds[UIR_MAX_RANK];
     if (info->constant && count > 1) return constants_are_inside(module, info->constant, low, high, count);
-    if (count > 1 && info->producer.id &&
-        pieces_are_inside(module, uir_node_get(module, info->producer), low, high, count))
-        return true;
-    uir_bounds b = uir_value_bounds(module, indices);
+    if (count > UIR_MAX_RANK) return false;
+    uir_index_bounds(module, indices, count, bounds);
     for (uint32_t k = 0; k < count; k++)
-        if (!is_inside(module, b, low[k], high[k])) return false;
+        if (!uir_bounds_are_inside(module, bounds[k], low[k], high[k])) return false;
     return true;
 }

@@ -16,6 +16,13 @@ typedef struct uir_bounds {
 /* Dims are made in module->dims. Work is bounded; of a constant all elements are read. */
 uir_bounds uir_value_bounds(uir_module *module, uir_value_id value);
 
+/* Bounds of coordinates: of each of the `count` indices along the value's last axis, or of all indices if `count` is 1.
+ */
+void uir_index_bounds(uir_module *module, uir_value_id indices, uint32_t count, uir_bounds *out_bounds);
+
+/* Whether bounds of the elements are known and inside [low, high). */
+bool uir_bounds_are_inside(uir_module *module, uir_bounds bounds, uir_dim low, uir_dim high);
+
 /* Whether a CHECK_INDICES of these bounds, existing or planned, is proved to pass. */
 bool uir_indices_are_inside(uir_module *module, uir_value_id indices, const uir_dim *low, const uir_dim *high,
                             uint32_t count);

@@ -35,7 +35,7 @@ static void tell(world *w, bool fine, const char *what, int64_t step) {
 }
 
 static void open_side(world *w, side *s, const char *path, const char *device) {
-    const uir_model_options options = {.struct_size = sizeof options, .device = device, .wait = true};
+    const uir_model_options options = {.struct_size = sizeof options, .device = device, .wait = true, .no_cache = true};
     const uir_session_options one = {.struct_size = sizeof one, .threads = 1};
     must(w, uir_model_load_file(w->context, path, &options, &s->model), path);
     must(w, uir_session_create(s->model, &one, &s->session), "a session");
