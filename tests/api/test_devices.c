@@ -3,6 +3,10 @@
 #include "tests/api/device.h"
 #include "uir/tools.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static _Atomic size_t alive; /* bytes that are not given back */
@@ -397,6 +401,93 @@ static void values_on_devices_are_limited(void **state) {
     uir_device_close(device);
 }
 
+/* ---- the host's pages ---- */
+enum { WIDTH = 2048, TMPFS = 0x01021994 };
+
+/* y = x w, where w has 16 MB and no two rows alike. */
+static blob heavy_model(void) {
+    const int64_t dims[] = {WIDTH, WIDTH};
+    const size_t size = (size_t)WIDTH * WIDTH * sizeof(float);
+    float *weights = malloc(size);
+    blob graph = blob_new(), tensor = make_tensor("w", UIR_DTYPE_F32, 2, dims);
+    for (size_t i = 0; i < (size_t)WIDTH * WIDTH; i++) weights[i] = (float)(i * 2654435761u % 1000) / 1000;
+    put_bytes(&tensor, TENSOR_RAW, weights, size);
+    free(weights);
+    put_text(&graph, GRAPH_NAME, "heavy");
+    put_message(&graph, GRAPH_INPUT, make_value("x", UIR_DTYPE_F32, "1,2048"));
+    put_message(&graph, GRAPH_OUTPUT, make_value("y", UIR_DTYPE_F32, NULL));
+    put_message(&graph, GRAPH_INITIALIZER, tensor);
+    put_message(&graph, GRAPH_NODE, make_node("MatMul", "the product", "x,w", "y"));
+    return make_model(graph);
+}
+
+/* Pages of the process's mappings of a file that are in the host's memory; `*out_all`: all of them. */
+static size_t count_resident(const char *path, size_t *out_all) {
+    static unsigned char resident[1 << 16];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    size_t count = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    char line[600];
+    assert_non_null(maps);
+    *out_all = 0;
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long begin, end;
+        if (!strstr(line, path) || sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
+        size_t pages = (end - begin) / page;
+        assert_true(pages <= sizeof resident && mincore((void *)begin, end - begin, resident) == 0);
+        for (size_t i = 0; i < pages; i++) count += resident[i] & 1;
+        *out_all += pages;
+    }
+    fclose(maps);
+    return count;
+}
+
+static void write_package(uir_context *context, const char *model, const char *package) {
+    const char *const names[] = {"null"};
+    const uir_package_write_options options = {.struct_size = sizeof options, .devices = names, .device_count = 1};
+    write_bytes(model, heavy_model());
+    expect_ok(context, uir_package_write_file(context, model, package, &options, NULL), "the package");
+    int file = open(package, O_RDONLY); /* what is not written yet cannot leave memory */
+    assert_true(file >= 0 && fsync(file) == 0);
+    close(file);
+}
+
+/* Once the device has the weights of a mapped package, the host's memory does not. */
+static void weights_leave_the_hosts_memory(void **state) {
+    uir_context *c = *state;
+    char folder[] = "/tmp/uir-devices-XXXXXX", model_path[64], path[64];
+    struct statfs system;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(statfs(folder, &system), 0);
+    if (system.f_type == TMPFS) {
+        rmdir(folder);
+        print_message("skip: /tmp is in memory: its files' pages cannot leave it\n");
+        skip();
+    }
+    snprintf(model_path, sizeof model_path, "%s/m.onnx", folder);
+    snprintf(path, sizeof path, "%s/m.uir", folder);
+    write_package(c, model_path, path);
+    uir_device *device = open_device(c, "null:4");
+    const uir_package_open_options options = {.struct_size = sizeof options, .opened = device};
+    uir_model *model;
+    size_t all, before, after;
+    expect_ok(c, uir_model_open_package_file(c, path, &options, &model), "opening the package");
+    uir_session *session = new_session(c, model, NULL);
+    float *row = calloc(WIDTH, sizeof *row);
+    expect_ok(c, uir_session_bind_input(session, 0, 2, (int64_t[]){1, WIDTH}, NULL, row, WIDTH * sizeof *row), "x");
+    before = count_resident(path, &all);
+    expect_ok(c, uir_session_run(session), "a run");
+    expect_ok(c, uir_session_run(session), "a steady run");
+    after = count_resident(path, &all);
+    print_message("%zu of %zu pages before the first run, %zu after it\n", before, all, after);
+    assert_true(all * (size_t)sysconf(_SC_PAGESIZE) >= (size_t)WIDTH * WIDTH * sizeof(float));
+    assert_true(after * 20 < all);
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+    uir_device_close(device);
+    free(row);
+    unlink(model_path), unlink(path), rmdir(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(devices_are_counted_opened_and_described, begin, end),
@@ -410,6 +501,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_devices_memory_is_limited, begin, end),
         cmocka_unit_test_setup_teardown(values_on_devices_are_limited, begin, end),
+        cmocka_unit_test_setup_teardown(weights_leave_the_hosts_memory, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
