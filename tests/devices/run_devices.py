@@ -6,8 +6,9 @@
 In: models in $UIR_MODELS_BUILT, the programs in $UIR_BIN. Each model runs by N seeds, to the VM's bits; steady runs wait as
 often as the table says and allocate nothing; packages run untrusted, and are refused by other devices; waits and copies
 that are taken out of a plan are missed (uir-waits); inputs and outputs bound on the device are read and written there
-(uir-bound); a driver that refuses each of its calls leaves nothing behind (uir-failing). --all: every model, 20 seeds. Out: a line per failure, then
-`N passed, M failed, S skipped`.
+(uir-bound); a driver that refuses each of its calls leaves nothing behind (uir-failing); caches of decoders stay on the
+device (uir-device-decode); a run's device memory is what limits of it say. --all: every model, 20 seeds, 500 steps. Out: a
+line per failure, then `N passed, M failed, S skipped`.
 """
 import glob
 import json
@@ -27,6 +28,10 @@ WAITS = {"gru_seq": 1, "dlrm": 1, "lstm_classifier": 1, "silero_vad": 1, "espcn"
 # Packages whose plans are edited, with the extent of their symbolic dims; None: on the model's own inputs.
 EDITED = {"gru_seq": 3, "lstm_classifier": 3, "dlrm": 3, "espcn": 3}
 EDITED_ALL = {**EDITED, "whisper_tiny_decoder": 3, "silero_vad": None, "llama_tiny_op23": None, "silero_vad_16k_op15": None, "yolo_tiny": 64}
+# Decoders with their seeds and steps; models whose memory on the device is limited.
+DECODED = [("llama_tiny_op23", 5, 20), ("gpt2_kv", 6, 3)]
+LIMITED = ["gru_seq", "dlrm", "silero_vad"]
+LIMITED_ALL = [*LIMITED, "lstm_classifier", "espcn", "llama_tiny_op23", "yolo_tiny", "whisper_tiny_decoder"]
 suite = Suite()
 
 
@@ -104,6 +109,23 @@ def check_packages(edited, seeds):
         suite.tell(done.returncode == 0, f"uir-failing: exit {done.returncode}\n{done.stdout}{done.stderr}")
 
 
+def check_decoding(name, seed, steps):
+    done = run("uir-device-decode", find_model(name), f"null:{seed}", steps)
+    suite.tell(done.returncode == 0, f"{name}: {steps} steps on null:{seed}, exit {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def check_limit(name):
+    model = find_model(name)
+    words = (model, "--device", "null:2", "--no-cache", "--data", find_data(model))
+    done = run("uir-run", *words, "--json")
+    most = json.loads(done.stdout)["bus"]["device_bytes"] if done.returncode == 0 else 0
+    enough = run("uir-run", *words, "--quiet", "--limit-device-memory", most)
+    suite.tell(most > 0 and enough.returncode == 0, f"{name}: {most} bytes are not enough: {enough.stderr}")
+    short = run("uir-run", *words, "--quiet", "--limit-device-memory", most - 1)
+    suite.tell(short.returncode == 3 and f"{most} requested" in short.stderr and "--limit-device-memory" in short.stderr,
+               f"{name}: one byte less than {most}: exit {short.returncode}, {short.stderr}")
+
+
 def check_words():
     for device in ("null:x", "null:-1", "null:"):
         done = run("uir-run", find_model("gru_seq"), "--device", device, "--quiet")
@@ -123,6 +145,10 @@ def main():
         check_bits(name, seeds)
     for name in WAITS if arguments.all else [name for name in WAITS if name in QUICK]:
         check_steady(name)
+    for name, seed, steps in DECODED:
+        check_decoding(name, seed, 500 if arguments.all else steps)
+    for name in LIMITED_ALL if arguments.all else LIMITED:
+        check_limit(name)
     check_packages(EDITED_ALL if arguments.all else EDITED, 20 if arguments.all else 8)
     check_words()
     sys.exit(suite.end())
