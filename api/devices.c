@@ -66,7 +66,7 @@ static uir_status open_device(uir_context *context, uir_diagnostics *diagnostics
     return UIR_STATUS_OK;
 }
 
-uir_device *uir_api_retain_device(uir_device *device) {
+static uir_device *retain_device(uir_device *device) {
     if (device) __atomic_add_fetch(&device->references, 1, __ATOMIC_RELAXED);
     return device;
 }
@@ -140,7 +140,7 @@ uir_status uir_api_take_opened(uir_model *model, uir_diagnostics *diagnostics, u
             diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "leave `device` out, or name the same one",
             "the model is to be loaded for device %s, and the opened device is %s", device, opened->name);
     *inout_device = opened->name;
-    model->device = uir_api_retain_device(opened);
+    model->device = retain_device(opened);
     return UIR_STATUS_OK;
 }
 
@@ -197,7 +197,7 @@ uir_status uir_api_create_memory(uir_device *device, uint64_t size, void *native
         uir_release(&context->allocator, memory, sizeof *memory);
         return status;
     }
-    memory->device = uir_api_retain_device(device);
+    memory->device = retain_device(device);
     memory->size = size;
     memory->charged = charged;
     memory->references = 1;

@@ -18,6 +18,7 @@
 #include "base/vector.h"
 #include "io/io.h"
 #include "runtime/runtime.h"
+#include "uir/device.h"
 #include "uir/tools.h"
 #include <pthread.h>
 
@@ -65,8 +66,7 @@ typedef struct uir_device_memory {
     uint64_t size, charged; /* bytes; those that the context counts */
     uint32_t references;    /* atomic */
 } uir_device_memory;
-uir_device *uir_api_retain_device(uir_device *device); /* NULL is fine in these */
-void uir_api_release_device(uir_device *device);
+void uir_api_release_device(uir_device *device); /* NULL is fine in these */
 uir_device_memory *uir_api_retain_memory(uir_device_memory *memory);
 void uir_api_release_memory(uir_device_memory *memory);
 /* Allocates memory, or imports that of a handle. */

@@ -1,7 +1,8 @@
 /* The public C API of uir, a tensor compiler and deployment runtime for ONNX models.
  *
- * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. Only this header is API;
- * tools.h beside it is for tools that inspect the compiler, and promises nothing. The library never prints or exits and
+ * In: a model file or its bytes, input tensors. Out: output tensors, messages, statistics. This header is API,
+ * and device.h beside it, for devices with memory of their own; tools.h is for tools that inspect the compiler, and
+ * promises nothing. The library never prints or exits and
  * keeps no global state. Every object belongs to a context.
  *
  *   uir_context *context;
@@ -342,65 +343,6 @@ UIR_API UIR_WARN_UNUSED uir_status uir_dtype_get_tolerance(uir_dtype dtype, uir_
 UIR_API UIR_WARN_UNUSED uir_status uir_value_compare(const uir_value *actual, const uir_value *expected,
                                                      const uir_tolerance *tolerance, uir_comparison *out_comparison);
 
-/* ---- devices ------------------------------------------------------------------------------------------------- */
-/* A device with memory of its own. Models that are loaded for one opened device, and their sessions, exchange values in
- * its memory without copies through the host's. Several threads may use one device.
- *
- * Options to open a device. */
-typedef struct uir_device_options {
-    size_t struct_size;
-    uint32_t index;      /* which of the devices of that name, from 0 */
-    const char *library; /* path of the vendor's library; NULL: its usual name */
-    void *native;        /* the caller's context of the vendor's library, which outlives the device; NULL: none */
-} uir_device_options;
-/* Number of devices of a name, as "null". `options` may be NULL; its `index` does not matter. INVALID_ARGUMENT for an
- * unknown name; UNSUPPORTED for a device without memory of its own ("cpu", "vm"); DEVICE_FAILED, with a message that
- * names the missing library or symbol, if the driver cannot work. */
-UIR_API UIR_WARN_UNUSED uir_status uir_device_count(uir_context *context, const char *name,
-                                                    const uir_device_options *options, uint32_t *out_count);
-/* Opens a device by its name, as "null" or "null:7" (a seed). `options` may be NULL. Statuses as above, and
- * INVALID_ARGUMENT for an unknown index or text behind the colon. */
-UIR_API UIR_WARN_UNUSED uir_status uir_device_open(uir_context *context, const char *name,
-                                                   const uir_device_options *options, uir_device **out_device);
-/* Closes a device; NULL is fine. Models that were loaded for it, and values in its memory, may be used until they are
- * destroyed: the device closes with the last of them. */
-UIR_API void uir_device_close(uir_device *device);
-/* Facts of an opened device. Texts live as long as the device. */
-typedef struct uir_device_info {
-    size_t struct_size;
-    const char *name;        /* as it was opened: "null:7" */
-    const char *description; /* "null, seed 7" */
-    const char *chip;        /* the chip that kernels are made for; "": any */
-    uint64_t memory;         /* bytes; 0: unknown */
-    uint32_t alignment;      /* of its allocations, in bytes; a power of 2 */
-    uint32_t queue_count;    /* queues that execute at the same time */
-    bool shares_memory;      /* its memory is the host's */
-    bool is_simulated;       /* its times are modelled */
-    bool is_harmful;         /* its code can reach memory that is not its own: it runs trusted packages only */
-} uir_device_info;
-UIR_API UIR_WARN_UNUSED uir_status uir_device_get_info(const uir_device *device, uir_device_info *out_info);
-
-/* Creates a tensor of zeros in a device's memory. It belongs to the device's context. `shape` as in
- * uir_value_create_tensor. uir_value_get_data of it is NULL, and uir_value_get_double is 0. INVALID_ARGUMENT for an
- * invalid type or shape; UNSUPPORTED for strings; OUT_OF_MEMORY, with the device and the bytes. */
-UIR_API UIR_WARN_UNUSED uir_status uir_value_create_on_device(uir_device *device, uir_dtype dtype, uint32_t rank,
-                                                              const int64_t *shape, uir_value **out_value);
-/* Creates a tensor in `size` bytes that the caller has allocated by the vendor's library (or that another value has:
- * uir_value_get_native). `native` is their handle; the memory must outlive the value and each binding of it. The
- * contents do not change. INVALID_ARGUMENT for an unknown handle, and for a size below that of the tensor. */
-UIR_API UIR_WARN_UNUSED uir_status uir_value_import(uir_device *device, uir_dtype dtype, uint32_t rank,
-                                                    const int64_t *shape, void *native, uint64_t size,
-                                                    uir_value **out_value);
-/* The device whose memory has the elements; NULL: the host's memory. It lives as long as the value. */
-UIR_API uir_device *uir_value_get_device(const uir_value *value);
-/* The vendor's handle of that memory; NULL for a value of the host. It lives as long as the value. */
-UIR_API void *uir_value_get_native(const uir_value *value);
-/* Copies `size` bytes between the caller's memory and the tensor's, from byte `offset` of it on; returns when they are
- * copied. For values of a device and of the host. Runs in flight that use the value must have been waited for.
- * INVALID_ARGUMENT for bytes outside of the tensor, and for values other than tensors of fixed-size elements. */
-UIR_API UIR_WARN_UNUSED uir_status uir_value_write(uir_value *value, uint64_t offset, const void *data, uint64_t size);
-UIR_API UIR_WARN_UNUSED uir_status uir_value_read(const uir_value *value, uint64_t offset, void *data, uint64_t size);
-
 /* ---- models -------------------------------------------------------------------------------------------------- */
 /* A size for a symbolic dim. */
 typedef struct uir_dim_binding {
@@ -724,9 +666,6 @@ UIR_API UIR_WARN_UNUSED uir_status uir_context_clear_cache(uir_context *context,
 
 /* Name of a device of this build, which lives as long as the program; NULL past the end. */
 UIR_API const char *uir_device_name(size_t index);
-/* The device with memory of its own that runs the model: `opened`, or the model's own. NULL: the host runs it. It lives
- * as long as the model. */
-UIR_API uir_device *uir_model_get_device(const uir_model *model);
 
 /* ---- sessions ------------------------------------------------------------------------------------------------ */
 /* Options of a session. */
@@ -777,18 +716,6 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output(uir_session *session,
  * The value of such an output is a packed copy, made by uir_session_get_output. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_strided(uir_session *session, size_t index, uint32_t rank,
                                                                    const int64_t *strides, void *data, size_t capacity);
-/* The same with the memory of a value, of the host or of the model's device, in place of `data`; its dtype is the
- * port's, its own shape does not matter. The memory of a device's value stays until another is bound; a value of the
- * host must live as long as `data` must. So a cache stays on the device: bind `past` and `present` to one value with
- * the strides of its capacity. An input of a device with other strides than those of a cache is UNSUPPORTED in the run.
- * INVALID_ARGUMENT for a value of another device, of another dtype, or too small for the input. */
-UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_input_value(uir_session *session, size_t index, uint32_t rank,
-                                                                const int64_t *shape, const int64_t *strides,
-                                                                uir_value *value);
-/* `strides` NULL: packed, and `rank` does not matter. `value` NULL: memory of the session again. The value of an output
- * that is bound to a device's value is in that value's memory; with strides it is a packed copy on the host. */
-UIR_API UIR_WARN_UNUSED uir_status uir_session_bind_output_value(uir_session *session, size_t index, uint32_t rank,
-                                                                 const int64_t *strides, uir_value *value);
 /* Shape of an input. */
 typedef struct uir_input_shape {
     uint32_t rank;

@@ -224,7 +224,7 @@ static uir_bounds of_value(uir_module *module, uir_value_id value, uint32_t *lef
     return b.low.id || b.high.id ? b : of_dtype(&a, dtype);
 }
 
-uir_bounds uir_value_bounds(uir_module *module, uir_value_id value) {
+static uir_bounds bounds_of(uir_module *module, uir_value_id value) {
     uint32_t left = MAX_VALUES;
     return of_value(module, value, &left);
 }
@@ -255,7 +255,7 @@ static bool find_piece_bounds(uir_module *module, uir_value_id indices, uint32_t
     for (uint32_t i = 0; i < node->input_count; i++) {
         int64_t extent;
         const uir_type *type = uir_value_type(module, node->inputs[i]);
-        uir_bounds b = uir_value_bounds(module, node->inputs[i]);
+        uir_bounds b = bounds_of(module, node->inputs[i]);
         if (!uir_dim_is_const(module->dims, type->dims[type->rank - 1], &extent)) return false;
         for (; extent-- > 0; k++) {
             if (k >= count) return false;
@@ -267,7 +267,7 @@ static bool find_piece_bounds(uir_module *module, uir_value_id indices, uint32_t
 
 void uir_index_bounds(uir_module *module, uir_value_id indices, uint32_t count, uir_bounds *out_bounds) {
     if (count > 1 && find_piece_bounds(module, indices, count, out_bounds)) return;
-    uir_bounds all = uir_value_bounds(module, indices);
+    uir_bounds all = bounds_of(module, indices);
     for (uint32_t k = 0; k < count; k++) out_bounds[k] = all;
 }
 

@@ -4,6 +4,7 @@
 
 #include "tests/api/small.h"
 #include "tools/run/query.h"
+#include "uir/device.h"
 
 static inline void expect_ok(uir_context *context, uir_status status, const char *what) {
     if (status == UIR_STATUS_OK) return;

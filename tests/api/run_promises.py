@@ -18,7 +18,7 @@ def read(path):
 
 
 def public_names():
-    text = read("include/uir/uir.h")
+    text = read("include/uir/uir.h") + read("include/uir/device.h")
     functions = set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", text, re.M))
     structures = set(re.findall(r"^typedef struct (uir_\w+) {\s*size_t struct_size;", text, re.M))
     return functions | structures

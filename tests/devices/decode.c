@@ -6,6 +6,7 @@
  * VM's bits, and the bytes over the bus are those of the other inputs and outputs, and at most 4 KB, the same in each
  * step. */
 #include "tests/api/decoder.h"
+#include "uir/device.h"
 
 enum { BATCH = 1, MOST_MORE = 4096 };
 

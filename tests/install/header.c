@@ -1,6 +1,7 @@
-/* What C11 and C++17 make of both public headers: every function is there to link, every structure that grows begins by
+/* What C11 and C++17 make of the public headers: every function is there to link, every structure that grows begins by
  * its size, and a model runs. `functions.inc` and `structures.inc` hold a row for each; whoever builds this makes them
  * from the headers. In: an ONNX model of one input, or a package. */
+#include <uir/device.h>
 #include <uir/tools.h>
 #include <uir/uir.h>
 

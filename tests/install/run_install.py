@@ -80,7 +80,10 @@ def make_decoder(tree):
     return [path, str(steps), *map(str, prompt)], " ".join(map(str, tokens[len(prompt):]))
 
 
-def run_examples(tree, digits, buffers, generate=None, model=DIGITS):
+def run_examples(tree, digits, buffers, generate=None, on_device=None, model=DIGITS):
+    if on_device:
+        out = run(on_device, DIGITS, "null:3", "2", env=tree.environment)
+        assert out.startswith("0 bytes over the bus, by null\n"), out
     if generate:
         command, said = make_decoder(tree)
         out = run(generate, *command, env=tree.environment)
@@ -96,7 +99,7 @@ def run_examples(tree, digits, buffers, generate=None, model=DIGITS):
 def test_pkg_config(tree):
     for compiler, language in ((["cc", "-std=c11"], "c"), (["c++", "-std=c++17", "-x", "c++"], "c++")):
         programs = []
-        for name in ("digits", "buffers", "generate"):
+        for name in ("digits", "buffers", "generate", "on_device"):
             program = tree.path(f"{name}-{language}")
             source = shutil.copy(os.path.join(ROOT, "examples", name + ".c"), tree.kept.name)
             run(*compiler, *WARNINGS, source, "-x", "none", "-o", program, *tree.flags("uir"))
@@ -109,7 +112,7 @@ def test_cmake_package(tree):
     build = tree.path("build")
     run("cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + tree.prefix)
     run("cmake", "--build", build)
-    run_examples(tree, *(os.path.join(build, "uir-" + name) for name in ("digits", "buffers", "generate")))
+    run_examples(tree, *(os.path.join(build, "uir-" + name) for name in ("digits", "buffers", "generate", "on-device")))
     package = make_package(tree)
     run_examples(tree, os.path.join(build, "uir-digits-uir_static"), os.path.join(build, "uir-buffers"))
     for library in ("uir_rt", "uir_rt_static"):
@@ -141,7 +144,7 @@ def test_programs(tree):
 def read_headers(tree):
     """The names of the functions and of the structures that grow."""
     functions, structures = set(), set()
-    for header in ("uir.h", "tools.h"):
+    for header in ("uir.h", "device.h", "tools.h"):
         with open(os.path.join(tree.prefix, "include", "uir", header), encoding="utf-8") as f:
             text = f.read()
         functions |= set(re.findall(r"^UIR_API [^;]*?\b(uir_\w+)\(", text, re.M))
