@@ -81,6 +81,54 @@ uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
                         "getting a launch's cost");
 }
 
+static uir_status get_bus_cost(uir_session *session, bool of_run, uir_bus_cost *out) {
+    uir_runtime *runtime = of_run ? session->runtime : session->costing;
+    uir_runtime_bus bus;
+    if (!runtime)
+        return uir_error_hint(&session->call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "call uir_session_get_cost before", "no run was planned: its copies cannot be counted");
+    UIR_TRY(uir_runtime_count_bus(runtime, of_run, &bus));
+    *out = (uir_bus_cost){.waits = bus.waits,
+                          .bytes_to_device = bus.bytes_to_device,
+                          .bytes_from_device = bus.bytes_from_device,
+                          .unknown_sizes = bus.unknown_sizes,
+                          .unknown_turns = bus.unknown_turns,
+                          .unknown_branches = bus.unknown_branches};
+    return UIR_STATUS_OK;
+}
+
+uir_status uir_session_get_bus_cost(uir_session *session, bool of_run, uir_bus_cost *out_cost) {
+    static const char *const what = "counting a run's copies";
+    uir_diagnostics *diagnostics = &session->call.diagnostics;
+    uir_bus_cost cost = {0};
+    uir_call call;
+    if (session->runtime) {
+        uir_status status = UIR_STRUCT_GIVE(diagnostics, uir_bus_cost, &cost, out_cost);
+        if (status == UIR_STATUS_OK) status = get_bus_cost(session, of_run, &cost);
+        if (status == UIR_STATUS_OK) status = UIR_STRUCT_GIVE(diagnostics, uir_bus_cost, &cost, out_cost);
+        return uir_call_flush(&session->call, status, what);
+    }
+    uir_call_begin(&call, session->model->context);
+    uir_status status = uir_error(&call.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                                  "the interpreter runs this session: it has no plan whose copies could be counted");
+    return uir_call_end(&call, status, what);
+}
+
+uir_status uir_session_get_loop_cost(const uir_session *session, size_t index, uir_loop_cost *out_cost) {
+    uir_call call;
+    uir_loop_cost known = {0};
+    uir_runtime_bus turn;
+    if (!session->costing || index > UINT32_MAX ||
+        !uir_runtime_get_turn_bus(session->costing, (uint32_t)index, &known.name, &known.op, &turn))
+        return UIR_STATUS_NOT_FOUND;
+    known.waits = turn.waits;
+    known.bytes_to_device = turn.bytes_to_device;
+    known.bytes_from_device = turn.bytes_from_device;
+    uir_call_begin(&call, session->model->context);
+    return uir_call_end(&call, UIR_STRUCT_GIVE(&call.diagnostics, uir_loop_cost, &known, out_cost),
+                        "getting a loop's cost");
+}
+
 uir_status uir_session_measure_roofline(uir_session *session, uir_roofline *out_roofline) {
     uir_call call;
     uir_roofline roofline = {0};

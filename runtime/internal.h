@@ -222,6 +222,7 @@ typedef struct uir_rt_device_launch {
 
 /* A runtime's queues of a device. Those of the plan may be one of the device. */
 typedef struct uir_rt_queues {
+    const uir_driver *driver;                       /* the package's, or one that only counts: forecast.c */
     uir_driver_queue *queues[UIR_PLAN_QUEUE_COUNT]; /* HOST: NULL */
     bool is_pending; /* requests of the compute queue, or that it follows, and nobody has waited for */
     bool has_news[UIR_PLAN_QUEUE_COUNT];   /* requests since the queues were joined */
@@ -255,9 +256,12 @@ typedef struct uir_rt_loop {
     /* The inputs 0 and 1 of the body, of the last turns: a queue may still copy those of earlier ones. */
     int64_t iterations[RT_TURNS];
     unsigned char conditions[RT_TURNS];
-    uint64_t turns; /* of all runs */
+    uint64_t turns; /* of this run */
     int64_t iteration;
     unsigned char condition;
+    /* Of the forecast: what each further turn adds, if only the run knows how often it turns. */
+    bool is_open;
+    uir_runtime_bus turn;
 } uir_rt_loop;
 
 /* A storage request in an epoch's block, with its lifetime from `first` to `last`. */
@@ -439,6 +443,8 @@ uir_status uir_rt_grow_state(uir_runtime *r, void **state, size_t *capacity, siz
 uir_status uir_rt_ensure_scratch(uir_runtime *r);
 
 uir_status uir_rt_run_block(uir_runtime *r, uint32_t block);
+/* Whether no result of a LOOP has an element, however often it turns: then it does not. */
+bool uir_rt_gives_nothing(const uir_runtime *r, uint32_t step);
 /* Adds a slice of the calling thread. The slice is dropped if memory is exhausted. */
 void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice);
 /* Reports `status` with a message that names the step's node. */
@@ -478,9 +484,17 @@ uir_status uir_rt_spread(uir_runtime *r, uint32_t step);
 uir_status uir_rt_drain(uir_runtime *r);
 /* Notes that a request was given to the queue. */
 void uir_rt_note_request(uir_runtime *r, uint32_t queue);
+/* The same of a copy, which is counted; one of no bytes is no request. */
+void uir_rt_count_copy(uir_runtime *r, uint32_t queue, bool from_device, bool to_device, uint64_t bytes);
+/* The queue of the device that takes the requests of a queue of the plan. */
+uint32_t uir_rt_find_owner(const uir_runtime *r, uint32_t queue);
+/* Before a turn of a LOOP. `*out_kept`: where its number and condition are kept; whatever was there is used no more. */
+uir_status uir_rt_begin_turn(uir_runtime *r, uint32_t step, uint32_t *out_kept);
 /* Copies bytes; between host and host at once, else on the queue. */
 uir_status uir_rt_copy(uir_runtime *r, uint32_t step, uir_plan_queue queue, const uir_region *to,
                        const uir_region *from, uint64_t bytes);
+/* Whether the caller has the input or output of a port's tensor on the device: it is not copied. */
+bool uir_rt_is_bound_there(const uir_runtime *r, uint32_t tensor);
 /* A step COPY of the device's queues. */
 uir_status uir_rt_device_copy(uir_runtime *r, uint32_t step);
 uir_status uir_rt_device_place_input(uir_runtime *r, uint32_t input, uint32_t tensor);

@@ -223,6 +223,22 @@ typedef struct uir_runtime_launch_cost {
 } uir_runtime_launch_cost;
 bool uir_runtime_get_launch_cost(const uir_runtime *runtime, uint32_t index, uir_runtime_launch_cost *out_cost);
 
+/* The copies between the memories of the device and the host, and the host's waits, as the plan has them: those of a
+ * steady run, which has the constants on the device. 0 without a device. */
+typedef struct uir_runtime_bus {
+    uint64_t waits, bytes_to_device, bytes_from_device;
+    /* What only a run knows. sizes: copies of unknown size, which are not counted, and sizes that may change from turn
+     * to turn of a loop. turns: loops, which count one turn. branches: IFs, which count their first branch. */
+    uint32_t unknown_sizes, unknown_turns, unknown_branches;
+} uir_runtime_bus;
+/* Of the run that uir_runtime_plan planned; `of_run`: for the sizes, turns and branches of the last run. Nothing runs.
+ * INVALID_ARGUMENT with a message if there is no such run; LIMIT if the plan's loops turn too often to be followed. */
+uir_status uir_runtime_count_bus(uir_runtime *runtime, bool of_run, uir_runtime_bus *out_bus);
+/* What each further turn of a loop adds to the last uir_runtime_count_bus, by index of its loops of unknown turns;
+ * false past the end. */
+bool uir_runtime_get_turn_bus(const uir_runtime *runtime, uint32_t index, const char **out_node, const char **out_op,
+                              uir_runtime_bus *out_bus);
+
 /* Counts the bytes moved by slices of the last run's launches, by walking their bytecode without computing. The counts
  * replace dram_bytes of the statistics until the next run. Launches in a loop count with their last sizes. */
 uir_status uir_runtime_count_traffic(uir_runtime *runtime);

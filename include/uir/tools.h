@@ -302,6 +302,34 @@ typedef struct uir_launch_cost {
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_launch_cost(const uir_session *session, size_t index,
                                                                uir_launch_cost *out_cost);
 
+/* What a run asks of the bus of a device with memory of its own, by its plan; 0 on other devices. It is that of a
+ * steady run: the weights are on the device. */
+typedef struct uir_bus_cost {
+    size_t struct_size;
+    uint64_t waits;                              /* times that the host waits for the device */
+    uint64_t bytes_to_device, bytes_from_device; /* of copies between its memory and the host's */
+    /* What only a run knows; all 0: the counts are exact.
+     * unknown_sizes: copies whose size depends on data, which are not counted, and sizes that may change from iteration
+     * to iteration of a loop.
+     * unknown_turns: loops whose number of iterations depends on data; one iteration of each is counted.
+     * unknown_branches: Ifs whose condition depends on data; the first branch of each is counted. */
+    uint64_t unknown_sizes, unknown_turns, unknown_branches;
+} uir_bus_cost;
+/* Of the run of the last uir_session_get_cost; `of_run`: of the last run, for its sizes, iterations and branches.
+ * INVALID_ARGUMENT if there was none, UNSUPPORTED in a session of the interpreter. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_bus_cost(uir_session *session, bool of_run, uir_bus_cost *out_cost);
+
+/* What each further iteration of a loop adds to a uir_bus_cost that counts one. Texts live as long as the model. */
+typedef struct uir_loop_cost {
+    size_t struct_size;
+    const char *name, *op; /* of its ONNX node */
+    uint64_t waits, bytes_to_device, bytes_from_device;
+} uir_loop_cost;
+/* Loop `index` of `unknown_turns` of the last uir_session_get_bus_cost without `of_run`; NOT_FOUND, without a message,
+ * past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_session_get_loop_cost(const uir_session *session, size_t index,
+                                                             uir_loop_cost *out_cost);
+
 /* Estimate of all launches of a node's kernel on a described machine, in the last run of a session with `estimate`. It
  * is modelled from the costs in the machine's description, not measured. Texts live as long as the session. */
 typedef struct uir_machine_estimate {

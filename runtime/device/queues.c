@@ -6,7 +6,7 @@
 enum { FIRST = UIR_PLAN_QUEUE_COMPUTE, COUNT = UIR_PLAN_QUEUE_COUNT, JOIN_POINTS = 8 };
 
 static const uir_driver *driver_of(const uir_runtime *r) {
-    return r->package->device.driver;
+    return r->queues.driver;
 }
 
 /* ---- failures ---- */
@@ -22,6 +22,7 @@ static uir_status fail(uir_runtime *r, const uir_driver_failure *failure) {
 /* ---- life ---- */
 uir_status uir_rt_queues_create(uir_runtime *r) {
     if (!r->plan->devices_count) return UIR_STATUS_OK;
+    r->queues.driver = r->package->device.driver;
     UIR_TRY_ALLOCATE(r->queues.points,
                      uir_arena_allocate_array(&r->arena, (size_t)r->plan->steps_count + 1, sizeof *r->queues.points));
     return UIR_STATUS_OK;
@@ -29,7 +30,7 @@ uir_status uir_rt_queues_create(uir_runtime *r) {
 
 /* A queue of the plan is the device's own as far as it has so many; the copies share one before they share the
  * kernels'. */
-static uint32_t find_owner(const uir_runtime *r, uint32_t queue) {
+uint32_t uir_rt_find_owner(const uir_runtime *r, uint32_t queue) {
     uint32_t count = r->package->device.facts->queue_count;
     return queue - FIRST < count ? queue : count > 1 ? (uint32_t)UIR_PLAN_QUEUE_UPLOAD : (uint32_t)FIRST;
 }
@@ -37,7 +38,7 @@ static uint32_t find_owner(const uir_runtime *r, uint32_t queue) {
 static uir_status open_queues(uir_runtime *r) {
     uir_rt_queues *q = &r->queues;
     for (uint32_t i = FIRST; i < COUNT; i++) {
-        uint32_t owner = find_owner(r, i);
+        uint32_t owner = uir_rt_find_owner(r, i);
         if (q->queues[i]) continue;
         if (owner != i)
             q->queues[i] = q->queues[owner];
@@ -51,7 +52,7 @@ static uir_status open_queues(uir_runtime *r) {
 
 /* Each queue of the device once. */
 static bool is_own(const uir_runtime *r, uint32_t queue) {
-    return r->queues.queues[queue] && find_owner(r, queue) == queue;
+    return r->queues.queues[queue] && uir_rt_find_owner(r, queue) == queue;
 }
 
 /* Waits for what is in them, whatever becomes of it. */
@@ -71,14 +72,14 @@ void uir_rt_queues_destroy(uir_runtime *r) {
 
 /* ---- waits ---- */
 void uir_rt_note_request(uir_runtime *r, uint32_t queue) {
-    uint32_t owner = find_owner(r, queue);
+    uint32_t owner = uir_rt_find_owner(r, queue);
     r->queues.has_news[owner] = true;
     r->queues.is_pending |= owner == FIRST;
 }
 
 static uir_status wait_on_host(uir_runtime *r, uint32_t queue, uint64_t point, const volatile bool *cancel) {
     uir_driver_failure failure = {.step = UIR_PLAN_NONE};
-    uint32_t owner = find_owner(r, queue);
+    uint32_t owner = uir_rt_find_owner(r, queue);
     if (point <= r->queues.waited[owner]) return UIR_STATUS_OK;
     r->statistics.waits++;
     uir_status status = driver_of(r)->wait(r->queues.queues[owner], point, cancel, &failure);
@@ -165,14 +166,25 @@ uir_status uir_rt_end_step(uir_runtime *r, uint32_t step) {
     return mark(r, uir_plan_get_queue(r->plan, step), &r->queues.points[step]);
 }
 
+uir_status uir_rt_begin_turn(uir_runtime *r, uint32_t step, uint32_t *out_kept) {
+    uir_rt_loop *loop = &r->loops[r->analysis->steps[step].index];
+    *out_kept = (uint32_t)(loop->turns % RT_TURNS);
+    return loop->turns++ && !*out_kept && uir_rt_is_on_device(r, step) ? uir_rt_drain(r) : UIR_STATUS_OK;
+}
+
 /* ---- copies ---- */
+void uir_rt_count_copy(uir_runtime *r, uint32_t queue, bool from_device, bool to_device, uint64_t bytes) {
+    if (!bytes) return;
+    uir_rt_note_request(r, queue);
+    if (!from_device && to_device) r->statistics.bytes_to_device += bytes;
+    if (from_device && !to_device) r->statistics.bytes_from_device += bytes;
+}
+
 static uir_status submit_copy(uir_runtime *r, uir_plan_queue queue, const uir_driver_copy *copy) {
     uint64_t bytes = copy->rows * copy->row_bytes;
     if (!bytes) return UIR_STATUS_OK;
     UIR_TRY(driver_of(r)->copy(r->queues.queues[queue], copy, r->diagnostics));
-    uir_rt_note_request(r, queue);
-    if (!copy->from.buffer && copy->to.buffer) r->statistics.bytes_to_device += bytes;
-    if (copy->from.buffer && !copy->to.buffer) r->statistics.bytes_from_device += bytes;
+    uir_rt_count_copy(r, queue, copy->from.buffer != NULL, copy->to.buffer != NULL, bytes);
     return UIR_STATUS_OK;
 }
 
@@ -206,13 +218,16 @@ static uir_driver_copy describe_rows(const uir_runtime *r, uint32_t step, uint32
     return copy;
 }
 
+bool uir_rt_is_bound_there(const uir_runtime *r, uint32_t tensor) {
+    const uir_plan_tensor *t = &r->plan->tensors[tensor];
+    bool is_input = t->storage == UIR_PLAN_STORAGE_INPUT;
+    return (is_input ? &r->bound_inputs[t->index].at : &r->bound_outputs[t->index].at)->buffer != NULL;
+}
+
 uir_status uir_rt_device_copy(uir_runtime *r, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint32_t from = uir_plan_get_word(r->plan, s->inputs, 0), to = uir_plan_get_word(r->plan, s->outputs, 0);
-    const uir_plan_tensor *t = &r->plan->tensors[from];
-    bool is_input = t->storage == UIR_PLAN_STORAGE_INPUT;
-    const uir_region *given = is_input ? &r->bound_inputs[t->index].at : &r->bound_outputs[t->index].at;
-    if (given->buffer) return UIR_STATUS_OK; /* the caller has it on the device */
+    if (uir_rt_is_bound_there(r, from)) return UIR_STATUS_OK;
     uir_driver_copy copy = describe_rows(r, step, from);
     UIR_TRY(uir_rt_locate(r, from, &copy.from));
     UIR_TRY(uir_rt_locate(r, to, &copy.to));
@@ -268,6 +283,7 @@ static uir_status begin(uir_runtime *r) {
 uir_status uir_rt_queues_begin(uir_runtime *r) {
     uir_rt_queues *q = &r->queues;
     memset(q->points, 0, r->plan->steps_count * sizeof *q->points);
+    for (uint32_t i = 0; i < r->analysis->loop_count; i++) r->loops[i].turns = 0; /* no request is pending */
     if (q->is_lost)
         return uir_error_hint(r->diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "open the device and the model again",
                               "device %s was lost in an earlier run", r->package->device.facts->name);

@@ -274,9 +274,9 @@ static uir_status take_carried(loop_run *l, uint32_t i) {
 static uir_status bind_ports(loop_run *l) {
     uir_runtime *r = l->r;
     uint32_t id = l->s->target, epoch = r->analysis->blocks[id].epoch;
-    uint32_t kept = (uint32_t)(l->state->turns++ % RT_TURNS);
+    uint32_t kept;
     uir_rt_forget_block(r, id);
-    if (kept == 0 && uir_rt_is_on_device(r, l->step)) UIR_TRY(uir_rt_drain(r));
+    UIR_TRY(uir_rt_begin_turn(r, l->step, &kept));
     l->state->iterations[kept] = l->state->iteration;
     l->state->conditions[kept] = l->state->condition;
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0),
@@ -404,16 +404,17 @@ static bool find_shape(const uir_runtime *r, uint32_t tensor, int64_t *out_shape
 }
 
 /* Whether no result has an element, however often the loop turns: then it does not. */
-static bool gives_nothing(const loop_run *l) {
-    for (uint32_t i = 0; i < l->carried + l->scanned; i++) {
-        uint32_t tensor = output_of(l->r, l->step, i);
+bool uir_rt_gives_nothing(const uir_runtime *r, uint32_t step) {
+    uint32_t count = r->plan->steps[step].outputs.count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t tensor = output_of(r, step, i);
         int64_t shape[UIR_PLAN_MAX_RANK];
-        uint64_t count;
-        if (!find_shape(l->r, tensor, shape) || !uir_shape_element_count(shape, uir_rt_rank(l->r, tensor), &count) ||
-            count)
+        uint64_t elements;
+        if (!find_shape(r, tensor, shape) || !uir_shape_element_count(shape, uir_rt_rank(r, tensor), &elements) ||
+            elements)
             return false;
     }
-    return l->carried + l->scanned > 0;
+    return count > 0;
 }
 
 static uir_status give_nothing(loop_run *l) {
@@ -437,7 +438,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
     int64_t trips = INT64_MAX;
     char *data;
     l.scanned = s->outputs.count - l.carried;
-    if (gives_nothing(&l)) return give_nothing(&l);
+    if (uir_rt_gives_nothing(r, step)) return give_nothing(&l);
     l.state->condition = 1;
     l.state->iteration = 0;
     for (uint32_t i = 0; i < 2; i++) {

@@ -64,14 +64,17 @@ static uir_status reduce(uir_context *context, uir_model *model, const run_optio
 static uir_status show_plan(uir_context *context, uir_model *model, const run_options *options) {
     uir_session *session = NULL;
     uir_cost cost = {.struct_size = sizeof cost};
+    uir_bus_cost bus = {.struct_size = sizeof bus};
     uir_roofline limits = {.struct_size = sizeof limits};
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
                                            .limits = &options->limits};
     uir_status status = uir_session_create(model, &session_options, &session);
     if (status == UIR_STATUS_OK) status = case_cost(context, model, session, options, &cost);
+    if (status == UIR_STATUS_OK) status = uir_session_get_bus_cost(session, false, &bus);
     if (status == UIR_STATUS_OK) status = uir_session_measure_roofline(session, &limits);
-    if (status == UIR_STATUS_OK && !options->quiet && !report_cost(stdout, session, &cost, &limits, options->json))
+    if (status == UIR_STATUS_OK && !options->quiet &&
+        !report_cost(stdout, session, &cost, &bus, &limits, options->json))
         status = UIR_STATUS_OUT_OF_MEMORY;
     uir_session_destroy(session);
     return status;

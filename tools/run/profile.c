@@ -223,12 +223,21 @@ typedef struct cost_row {
     uint64_t number;
 } cost_row;
 
-static void print_plan(const cost_row *rows, size_t count, const work_list *list, const uir_roofline *limits,
-                       double modelled) {
-    for (size_t i = 0; i < count; i++) printf("%-24s %16llu\n", rows[i].text, (unsigned long long)rows[i].number);
+typedef struct plan_facts {
+    const uir_session *session;
+    const cost_row *rows;
+    size_t count;
+    const uir_bus_cost *bus;
+    const uir_roofline *limits;
+} plan_facts;
+
+static void print_plan(const plan_facts *facts, const work_list *list, double modelled) {
+    for (size_t i = 0; i < facts->count; i++)
+        printf("%-24s %16llu\n", facts->rows[i].text, (unsigned long long)facts->rows[i].number);
+    report_bus_cost(facts->session, facts->bus);
     char time[UNITS_ROOM];
     printf("%-24s %16s\n", "modelled", units_time(modelled, time, sizeof time));
-    print_roofline(limits);
+    print_roofline(facts->limits);
     if (list->count) printf("  %-20s %8s %10s %10s %12s\n", "kernel", "launches", "bytes", "flop", "modelled");
     for (size_t i = 0; i < list->count; i++) {
         char kernel[80], bytes[UNITS_ROOM], flops[UNITS_ROOM];
@@ -239,35 +248,36 @@ static void print_plan(const cost_row *rows, size_t count, const work_list *list
     }
 }
 
-static bool write_plan(FILE *stream, const cost_row *rows, size_t count, const work_list *list,
-                       const uir_roofline *limits, double modelled) {
+static bool write_plan(FILE *stream, const plan_facts *facts, const work_list *list, double modelled) {
     cJSON *root = cJSON_CreateObject(), *kernels = cJSON_CreateArray();
     cJSON_AddNumberToObject(root, "version", 1);
-    for (size_t i = 0; i < count; i++) cJSON_AddNumberToObject(root, rows[i].name, (double)rows[i].number);
+    for (size_t i = 0; i < facts->count; i++)
+        cJSON_AddNumberToObject(root, facts->rows[i].name, (double)facts->rows[i].number);
+    report_add_bus_cost(root, facts->session, facts->bus);
     report_add_number(root, "modelled_ms", modelled);
-    add_limits(root, limits);
+    add_limits(root, facts->limits);
     for (size_t i = 0; i < list->count; i++) add_kernel(kernels, &list->items[i]);
     cJSON_AddItemToObject(root, "kernels", kernels);
     return report_write_json(stream, root);
 }
 
-bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits,
-                 bool json) {
+bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_bus_cost *bus,
+                 const uir_roofline *limits, bool json) {
     const cost_row rows[] = {{"tensor_bytes", "tensors, bytes", cost->tensor_bytes},
                              {"scratch_bytes", "scratch, bytes", cost->scratch_bytes},
                              {"weight_bytes", "weights, bytes", cost->weight_bytes},
                              {"dram_bytes", "read and written, bytes", cost->dram_bytes},
                              {"flops", "operations", cost->flops},
                              {"launches", "launches", cost->launches}};
-    const size_t count = sizeof rows / sizeof *rows;
+    const plan_facts facts = {session, rows, sizeof rows / sizeof *rows, bus, limits};
     work_list list = {NULL, 0};
     bool good = list_launches(session, limits, &list);
     double modelled = sum_ms(&list, true);
     if (good) sum_kernels(&list);
     if (good && json)
-        good = write_plan(stream, rows, count, &list, limits, modelled);
+        good = write_plan(stream, &facts, &list, modelled);
     else if (good)
-        print_plan(rows, count, &list, limits, modelled);
+        print_plan(&facts, &list, modelled);
     free(list.items);
     return good;
 }

@@ -78,6 +78,11 @@ static inline bool query_launch(const uir_session *session, size_t index, uir_la
     return uir_session_get_launch_cost(session, index, out_cost) == UIR_STATUS_OK;
 }
 
+static inline bool query_loop(const uir_session *session, size_t index, uir_loop_cost *out_cost) {
+    UIR_INIT(out_cost);
+    return uir_session_get_loop_cost(session, index, out_cost) == UIR_STATUS_OK;
+}
+
 static inline bool query_estimate(const uir_session *session, size_t index, uir_machine_estimate *out_estimate) {
     UIR_INIT(out_estimate);
     return uir_session_get_estimate(session, index, out_estimate) == UIR_STATUS_OK;

@@ -54,8 +54,13 @@ void report_profile(const uir_model *model, uir_session *session, const case_res
 /* Prints traffic of kernels by memory space of a described machine, and modelled times, longest first. False out of
  * memory. */
 bool report_machine(const uir_session *session, const char *ran_on);
-/* Prints the last cost query: sums, and its launches by kernel; text, or one JSON object. */
-bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_roofline *limits, bool json);
+/* Prints the last cost query: sums, what it asks of a device's bus, and its launches by kernel; text, or one JSON
+ * object.
+ */
+bool report_cost(FILE *stream, const uir_session *session, const uir_cost *cost, const uir_bus_cost *bus,
+                 const uir_roofline *limits, bool json);
+/* Prints waits and bytes over the bus of a planned run, and what only the run knows; nothing on other devices. */
+void report_bus_cost(const uir_session *session, const uir_bus_cost *cost);
 /* Writes the threads' work in the last run, which was traced, as a Chrome trace: its slices as complete events, and the
  * threads' names. False out of memory or if writing fails. */
 bool report_trace(FILE *stream, const uir_model *model, const uir_session *session);
@@ -85,6 +90,10 @@ void report_add_text(struct cJSON *object, const char *key, const char *text);
 void report_add_number(struct cJSON *object, const char *key, double value); /* null for infinities and NaN */
 /* Adds --profile as the member `profile`, null without it. */
 bool report_add_profile(struct cJSON *root, uir_session *session, const case_result *result);
+/* Adds report_bus_cost as the member `bus`. */
+void report_add_bus_cost(struct cJSON *root, const uir_session *session, const uir_bus_cost *cost);
+/* Adds what the run asked of the bus as the member `bus`, with what its plan says of it. */
+void report_add_bus(struct cJSON *root, uir_session *session, const uir_run_statistics *statistics);
 /* Adds the facts of report_machine as the member `machine`, null if unknown. */
 bool report_add_machine(struct cJSON *root, const uir_session *session);
 /* Writes and releases `root`. */

@@ -221,7 +221,7 @@ static void add_precision(cJSON *root, const uir_model_info *info) {
     cJSON_AddNumberToObject(products, "out_of_range", info->out_of_range_count);
 }
 
-static void add_calls(cJSON *root, const uir_run_statistics *statistics) {
+static void add_calls(cJSON *root, uir_session *session, const uir_run_statistics *statistics) {
     cJSON *calls = cJSON_AddObjectToObject(root, "calls");
     cJSON_AddNumberToObject(calls, "native", (double)statistics->native_calls);
     cJSON_AddNumberToObject(calls, "vm", (double)statistics->vm_calls);
@@ -229,12 +229,7 @@ static void add_calls(cJSON *root, const uir_run_statistics *statistics) {
     cJSON_AddNumberToObject(calls, "host", (double)statistics->host_calls);
     cJSON_AddNumberToObject(calls, "interpreter", (double)statistics->interpreter_calls);
     cJSON_AddNumberToObject(calls, "device", (double)statistics->device_calls);
-    cJSON *device = cJSON_AddObjectToObject(root, "bus");
-    cJSON_AddNumberToObject(device, "waits", (double)statistics->waits);
-    cJSON_AddNumberToObject(device, "copies", (double)statistics->copies);
-    cJSON_AddNumberToObject(device, "bytes_to_device", (double)statistics->bytes_to_device);
-    cJSON_AddNumberToObject(device, "bytes_from_device", (double)statistics->bytes_from_device);
-    cJSON_AddNumberToObject(device, "device_bytes", (double)statistics->device_bytes);
+    report_add_bus(root, session, statistics);
     cJSON_AddNumberToObject(root, "groups", (double)statistics->groups);
     cJSON_AddNumberToObject(root, "kernels", (double)statistics->kernels);
     cJSON_AddNumberToObject(root, "phases", (double)statistics->phases);
@@ -253,7 +248,7 @@ bool report_json(FILE *stream, const report_facts *facts, uir_model *model, uir_
     cJSON_AddNumberToObject(root, "threads", (double)result->statistics.threads);
     cJSON_AddNumberToObject(root, "compiled", info.compiled_kernels);
     cJSON_AddNumberToObject(root, "faults", info.fault_count);
-    add_calls(root, &result->statistics);
+    add_calls(root, session, &result->statistics);
     add_layouts(root, &info);
     add_precision(root, &info);
     report_add_number(root, "load_ms", info.load_ms);
