@@ -245,7 +245,8 @@ bool uir_session_get_interpreted_slice(const uir_session *session, size_t index,
                                    .kernel = uir_op_get_row(node->op)->name,
                                    .by = UIR_INTERPRETER_NAME,
                                    .begin_ms = slice->begin_ms > 0 ? slice->begin_ms : 0,
-                                   .ms = slice->ms};
+                                   .ms = slice->ms,
+                                   .queue = ""};
     return true;
 }
 

@@ -65,6 +65,7 @@ static uir_status create(uir_call *call, uir_model *model, const uir_session_opt
         uir_runtime_options runtime = {.threads = session->threads,
                                        .measure = true,
                                        .trace = session->trace,
+                                       .queue_times = session->trace || options->queue_times,
                                        .parallel = options->parallel,
                                        .parallel_user = options->parallel_user};
         session->statistics.ran_on = model->info.device;

@@ -230,9 +230,9 @@ uir_status uir_session_get_node_statistics(const uir_session *session, size_t in
 
 static bool get_runtime_slice(const uir_session *session, size_t index, uir_trace_slice *out_slice) {
     uir_runtime_slice slice;
-    uir_runtime_step step;
+    uir_runtime_step step = {.kind = "copy", .by = "", .kernel = "", .node = "", .op = ""}; /* of no step */
     if (!uir_runtime_get_slice(session->runtime, index, &slice) ||
-        !uir_runtime_get_step(session->runtime, slice.step, &step))
+        (slice.step != UINT32_MAX && !uir_runtime_get_step(session->runtime, slice.step, &step)))
         return false;
     *out_slice = (uir_trace_slice){.name = step.node,
                                    .op = step.op,
@@ -242,7 +242,10 @@ static bool get_runtime_slice(const uir_session *session, size_t index, uir_trac
                                    .phase = slice.phase,
                                    .indices = slice.indices,
                                    .begin_ms = slice.begin_ms,
-                                   .ms = slice.end_ms - slice.begin_ms};
+                                   .ms = slice.end_ms - slice.begin_ms,
+                                   .queue = slice.queue ? slice.queue : "",
+                                   .bytes = slice.bytes,
+                                   .is_modelled = slice.is_modelled};
     return true;
 }
 

@@ -220,6 +220,27 @@ typedef struct uir_rt_device_launch {
     size_t state_capacity;
 } uir_rt_device_launch;
 
+/* A request of a queue between two points: a launch, or a copy. */
+typedef struct uir_rt_request {
+    uint32_t queue, step; /* step: NONE: of no step */
+    uint64_t begin, end;  /* points */
+    uint64_t bytes;       /* of a copy */
+} uir_rt_request;
+typedef struct uir_rt_queue_slice {
+    uir_rt_request request;
+    double begin_ms, end_ms; /* on the device's clock */
+} uir_rt_queue_slice;
+/* times.c: when the requests of the last run were executed. */
+typedef struct uir_rt_times {
+    uir_rt_request *pending; /* whose times the device does not know yet */
+    uint32_t pending_count;
+    uir_rt_queue_slice *slices;
+    size_t count, capacity;
+    uint64_t origin_point; /* of the compute queue, as the run begins */
+    double origin;         /* its time */
+    bool has_origin;
+} uir_rt_times;
+
 /* A runtime's queues of a device. Those of the plan may be one of the device. */
 typedef struct uir_rt_queues {
     const uir_driver *driver;                       /* the package's, or one that only counts: forecast.c */
@@ -233,6 +254,8 @@ typedef struct uir_rt_queues {
     bool is_zero;                          /* the second workspace; a failed launch leaves it in any state */
     bool has_weights;                      /* the package's constants were there when sizes became known */
     bool is_lost;                          /* the device executes nothing any more */
+    bool is_timed;                         /* points are marked around the requests of this run */
+    uir_rt_times times;
 } uir_rt_queues;
 
 /* The caller's buffer of an input or an output. */
@@ -498,6 +521,16 @@ bool uir_rt_is_bound_there(const uir_runtime *r, uint32_t tensor);
 /* A step COPY of the device's queues. */
 uir_status uir_rt_device_copy(uir_runtime *r, uint32_t step);
 uir_status uir_rt_device_place_input(uir_runtime *r, uint32_t input, uint32_t tensor);
+
+/* times.c: without options.queue_times, or where the device has no clock, they do nothing. */
+uint32_t uir_rt_times_points(const uir_runtime *r); /* that a queue needs for them */
+uir_status uir_rt_times_begin_run(uir_runtime *r);
+void uir_rt_times_end_run(uir_runtime *r); /* after the run has waited for all requests */
+/* Before and after a request; the latter with the point that the former gave. */
+uir_status uir_rt_times_begin(uir_runtime *r, uint32_t queue, uint64_t *out_point);
+uir_status uir_rt_times_end(uir_runtime *r, uir_rt_request request);
+const uir_rt_queue_slice *uir_rt_times_get(const uir_runtime *r, size_t index); /* NULL past the end */
+void uir_rt_times_destroy(uir_runtime *r);
 
 /* launches.c */
 uir_status uir_rt_device_launch_create(uir_runtime *r, uir_rt_launch *launch, const uir_rt_kernel_info *most);

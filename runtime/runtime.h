@@ -145,6 +145,7 @@ typedef struct uir_runtime_options {
     uint32_t threads; /* 0: the cores that affinity and cgroup quota allow */
     bool measure;     /* time per step */
     bool trace;       /* records the work of each thread: uir_runtime_get_slice */
+    bool queue_times; /* the same of the queues of a device that has a clock */
     /* The caller's threads: runs task(context, i) for every i < count, on any threads, and returns when all are done;
      * NULL: the runtime's own pool. */
     void (*parallel)(void *user, uint32_t count, void (*task)(void *context, uint32_t i), void *context);
@@ -292,13 +293,16 @@ bool uir_runtime_get_choice(const uir_runtime *runtime, uint32_t step, uir_runti
  * UINT32_MAX: the cheapest again. NOT_FOUND, without a message, for an unknown kernel. */
 uir_status uir_runtime_want_candidate(uir_runtime *runtime, const char *kernel, uint32_t candidate);
 
-/* A time interval of a thread on a step of the last run, by thread and in the order of their ends. False past the end,
- * and if the runtime does not trace. */
+/* A time interval of a thread on a step of the last run, by thread and in the order of their ends; then those of a
+ * device's queues. False past the end, and if the runtime does not trace. */
 typedef struct uir_runtime_slice {
     uint32_t thread;         /* 0: the caller of the run */
-    uint32_t step, phase;    /* for uir_runtime_get_step; of a launch */
+    uint32_t step, phase;    /* for uir_runtime_get_step, UINT32_MAX: none; of a launch */
     uint64_t indices;        /* parallel indices of the phase; 0: none */
     double begin_ms, end_ms; /* since the beginning of the run */
+    const char *queue;       /* "compute", "upload", "download"; NULL: of a thread */
+    uint64_t bytes;          /* of a queue's copy */
+    bool is_modelled;        /* by the clock of a simulated device */
 } uir_runtime_slice;
 bool uir_runtime_get_slice(const uir_runtime *runtime, size_t index, uir_runtime_slice *out_slice);
 

@@ -249,7 +249,8 @@ UIR_API UIR_WARN_UNUSED uir_status uir_session_get_slice_node(const uir_session 
                                                               uir_row_node *out_node);
 
 /* An interval of a thread's time on one node, in the last run of a session with `trace`. Slices of loops and branches
- * contain those of their nodes. Texts live as long as the session. */
+ * contain those of their nodes. A device with queues and a clock has slices of queues too: launches and copies, by its
+ * clock. Texts live as long as the session. */
 typedef struct uir_trace_slice {
     size_t struct_size;
     const char *name, *op; /* of its ONNX node */
@@ -261,8 +262,11 @@ typedef struct uir_trace_slice {
     /* begin_ms: from the beginning of the run.
      * ms: duration. */
     double begin_ms, ms;
+    const char *queue; /* of a device: "compute", "upload", "download"; "": the slice is a thread's */
+    uint64_t bytes;    /* of a queue's copy; else 0 */
+    bool is_modelled;  /* the device is simulated: its times are modelled, not measured */
 } uir_trace_slice;
-/* Slice `index`, by thread and then by end; NOT_FOUND, without a message, past the end. */
+/* Slice `index`, by thread and then by end, those of queues last; NOT_FOUND, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_trace_slice(const uir_session *session, size_t index,
                                                                uir_trace_slice *out_slice);
 

@@ -683,6 +683,9 @@ typedef struct uir_session_options {
     /* Each run of a model with `interpret` estimates its kernels' traffic and time on their machine:
      * uir_session_get_estimate in uir/tools.h. */
     bool estimate;
+    /* Each run on a device with queues records when these execute its steps, as slices of queues:
+     * uir_session_get_trace_slice in uir/tools.h. `trace` does so too. */
+    bool queue_times;
 } uir_session_options;
 /* Creates a session, which runs the model. `options` may be NULL. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_create(uir_model *model, const uir_session_options *options,

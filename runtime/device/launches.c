@@ -69,11 +69,13 @@ uir_status uir_rt_device_launch_run(uir_runtime *r, uint32_t step, const uir_rt_
     uir_driver_queue *queue = r->queues.queues[UIR_PLAN_QUEUE_COMPUTE];
     uir_rt_device_launch *d = l->on_device;
     uint32_t joined = device->facts->joins_phases ? l->variant->phase_count : 1;
+    uint64_t point;
     UIR_TRY(find_workspace(r, d));
+    UIR_TRY(uir_rt_times_begin(r, UIR_PLAN_QUEUE_COMPUTE, &point));
     for (uint32_t phase = 0; phase < l->variant->phase_count; phase += joined) {
         uir_status status = device->driver->launch(queue, &d->base, phase, joined, r->diagnostics);
         if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "the step's kernel was not launched");
     }
     uir_rt_note_request(r, UIR_PLAN_QUEUE_COMPUTE);
-    return UIR_STATUS_OK;
+    return uir_rt_times_end(r, (uir_rt_request){UIR_PLAN_QUEUE_COMPUTE, step, point, 0, 0});
 }

@@ -43,8 +43,9 @@ static uir_status open_queues(uir_runtime *r) {
         if (owner != i)
             q->queues[i] = q->queues[owner];
         else
-            UIR_TRY(driver_of(r)->create_queue(r->package->device.device, r->analysis->awaited_count + JOIN_POINTS,
-                                               NULL, r->diagnostics, &q->queues[i]));
+            UIR_TRY(driver_of(r)->create_queue(r->package->device.device,
+                                               r->analysis->awaited_count + JOIN_POINTS + uir_rt_times_points(r), NULL,
+                                               r->diagnostics, &q->queues[i]));
         q->waited[i] = 0;
     }
     return UIR_STATUS_OK;
@@ -62,11 +63,12 @@ void uir_rt_queues_close(uir_runtime *r) {
         r->queues.queues[i] = NULL;
         r->queues.has_news[i] = false;
     }
-    r->queues.is_pending = r->queues.is_zero = false;
+    r->queues.is_pending = r->queues.is_zero = r->queues.is_timed = false;
 }
 
 void uir_rt_queues_destroy(uir_runtime *r) {
     uir_rt_queues_close(r);
+    uir_rt_times_destroy(r);
     for (uint32_t i = 0; i < 2; i++) uir_rt_buffer_release(r, &r->queues.workspaces[i]);
 }
 
@@ -182,8 +184,11 @@ void uir_rt_count_copy(uir_runtime *r, uint32_t queue, bool from_device, bool to
 
 static uir_status submit_copy(uir_runtime *r, uir_plan_queue queue, const uir_driver_copy *copy) {
     uint64_t bytes = copy->rows * copy->row_bytes;
+    uint64_t point;
     if (!bytes) return UIR_STATUS_OK;
+    UIR_TRY(uir_rt_times_begin(r, queue, &point));
     UIR_TRY(driver_of(r)->copy(r->queues.queues[queue], copy, r->diagnostics));
+    UIR_TRY(uir_rt_times_end(r, (uir_rt_request){queue, copy->step, point, 0, bytes}));
     uir_rt_count_copy(r, queue, copy->from.buffer != NULL, copy->to.buffer != NULL, bytes);
     return UIR_STATUS_OK;
 }
@@ -277,6 +282,7 @@ static uir_status begin(uir_runtime *r) {
         for (uint32_t i = 0; i < r->analysis->epochs.count; i++) r->epochs[i].valid = false;
         q->has_weights = true;
     }
+    UIR_TRY(uir_rt_times_begin_run(r));
     return fetch_inputs(r);
 }
 
@@ -317,6 +323,7 @@ static uir_status give_outputs(uir_runtime *r) {
 uir_status uir_rt_queues_end(uir_runtime *r, uir_status status) {
     if (status == UIR_STATUS_OK) status = give_outputs(r);
     if (status == UIR_STATUS_OK) status = uir_rt_drain(r);
+    if (status == UIR_STATUS_OK) uir_rt_times_end_run(r);
     if (status != UIR_STATUS_OK) uir_rt_queues_close(r);
     return status;
 }

@@ -600,6 +600,24 @@ void uir_rt_trace(uir_runtime *r, uint32_t thread, uir_rt_slice slice) {
     track->slices[track->count++] = slice;
 }
 
+/* Of a queue of the device. */
+static bool get_queue_slice(const uir_runtime *r, size_t index, uir_runtime_slice *out) {
+    static const char *const names[] = {
+#define UIR_PLAN_QUEUE_NAME(constant, name) [UIR_PLAN_QUEUE_##constant] = name,
+        UIR_PLAN_QUEUES(UIR_PLAN_QUEUE_NAME)
+#undef UIR_PLAN_QUEUE_NAME
+    };
+    const uir_rt_queue_slice *s = uir_rt_times_get(r, index);
+    if (!s) return false;
+    *out = (uir_runtime_slice){.step = s->request.step,
+                               .begin_ms = s->begin_ms - r->queues.times.origin,
+                               .end_ms = s->end_ms - r->queues.times.origin,
+                               .queue = names[s->request.queue],
+                               .bytes = s->request.bytes,
+                               .is_modelled = r->package->device.facts->is_simulated};
+    return true;
+}
+
 bool uir_runtime_get_slice(const uir_runtime *r, size_t index, uir_runtime_slice *out) {
     for (uint32_t t = 0; t < r->threads; t++) {
         const uir_rt_track *track = &r->tracks[t];
@@ -616,7 +634,7 @@ bool uir_runtime_get_slice(const uir_runtime *r, size_t index, uir_runtime_slice
                                    .end_ms = (double)(s->end - r->began) * 1e-6};
         return true;
     }
-    return false;
+    return get_queue_slice(r, index, out);
 }
 
 /* ---- what it says ---- */

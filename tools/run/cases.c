@@ -196,6 +196,7 @@ uir_status cases_run(uir_context *context, uir_model *model, uir_model *exact, c
     uir_session_options session_options = {.struct_size = sizeof session_options,
                                            .threads = (uint32_t)(options->threads < 1024 ? options->threads : 1024),
                                            .trace = options->trace != NULL,
+                                           .queue_times = options->profile,
                                            .estimate = options->interpret && (options->plan || options->profile),
                                            .limits = &options->limits};
     uir_status status = case_folders(options, model, &folders, &count);

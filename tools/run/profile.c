@@ -159,6 +159,7 @@ void report_profile(const uir_model *model, uir_session *session, const case_res
                  "  Modelled: the least time that the limits allow, not measured.");
     }
     free(list.items);
+    report_queues(session);
 }
 
 static void add_limits(cJSON *root, const uir_roofline *limits) {
@@ -202,7 +203,7 @@ bool report_add_profile(cJSON *root, uir_session *session, const case_result *re
         report_add_number(kernel, "ms", list.items[i].ms);
     }
     free(list.items);
-    return good;
+    return report_add_queues(profile, session) && good;
 }
 
 /* ---- --plan ---- */

@@ -88,6 +88,10 @@ const char *report_why(const uir_node_statistics *node, char *buffer, size_t cap
 /* Adds text, made printable since cJSON writes bytes unchanged. */
 void report_add_text(struct cJSON *object, const char *key, const char *text);
 void report_add_number(struct cJSON *object, const char *key, double value); /* null for infinities and NaN */
+/* Prints what the queues of a device executed in the last run, with times by its clock; nothing without queues. */
+void report_queues(const uir_session *session);
+/* Adds the same to --profile, as the members `queues`, `bus_bytes`, `hidden_bytes`. False out of memory. */
+bool report_add_queues(struct cJSON *profile, const uir_session *session);
 /* Adds --profile as the member `profile`, null without it. */
 bool report_add_profile(struct cJSON *root, uir_session *session, const case_result *result);
 /* Adds report_bus_cost as the member `bus`. */

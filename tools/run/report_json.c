@@ -23,37 +23,66 @@ void report_add_number(cJSON *object, const char *key, double value) {
 
 /* ---- --trace ---- */
 
-static void name_thread(cJSON *events, uint32_t thread) {
+enum { HOST, DEVICE }; /* the processes of a trace: the host's threads, and the queues of a device */
+
+static void add_name(cJSON *events, const char *key, int process, uint32_t track, const char *name) {
     cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
-    char name[32];
-    snprintf(name, sizeof name, thread ? "thread %u" : "caller", thread);
-    cJSON_AddStringToObject(event, "name", "thread_name");
+    cJSON_AddStringToObject(event, "name", key);
     cJSON_AddStringToObject(event, "ph", "M");
-    cJSON_AddNumberToObject(event, "pid", 1);
-    cJSON_AddNumberToObject(event, "tid", thread);
+    cJSON_AddNumberToObject(event, "pid", process + 1);
+    cJSON_AddNumberToObject(event, "tid", track);
     cJSON_AddStringToObject(arguments, "name", name);
     cJSON_AddItemToObject(event, "args", arguments);
     cJSON_AddItemToArray(events, event);
 }
 
+static void name_thread(cJSON *events, uint32_t thread) {
+    char name[32];
+    snprintf(name, sizeof name, thread ? "thread %u" : "caller", thread);
+    add_name(events, "thread_name", HOST, thread, name);
+}
+
+/* The tracks of a device's queues, by name. */
+typedef struct queue_tracks {
+    const char *names[8];
+    uint32_t count;
+} queue_tracks;
+
+/* A queue's track, which is named when it is first met. */
+static uint32_t find_track(queue_tracks *tracks, cJSON *events, const uir_trace_slice *slice, const char *device) {
+    char name[120];
+    uint32_t track = 0;
+    while (track < tracks->count && strcmp(tracks->names[track], slice->queue) != 0) track++;
+    if (track < tracks->count || track == sizeof tracks->names / sizeof *tracks->names) return track;
+    snprintf(name, sizeof name, "device %s%s", device, slice->is_modelled ? ", times modelled" : ", by its clock");
+    if (!tracks->count) add_name(events, "process_name", DEVICE, 0, name);
+    add_name(events, "thread_name", DEVICE, track, slice->queue);
+    tracks->names[tracks->count++] = slice->queue;
+    return track;
+}
+
 bool report_trace(FILE *stream, const uir_model *model, const uir_session *session) {
     cJSON *root = cJSON_CreateObject(), *events = cJSON_AddArrayToObject(root, "traceEvents");
     uir_trace_slice slice;
-    uint32_t threads = (uint32_t)query_statistics(session).threads;
+    const uir_run_statistics statistics = query_statistics(session);
+    queue_tracks tracks = {.count = 0};
+    uint32_t threads = (uint32_t)statistics.threads;
     for (uint32_t t = 0; t < threads; t++) name_thread(events, t);
     for (size_t i = 0; query_slice(session, i, &slice); i++) {
         cJSON *event = cJSON_CreateObject(), *arguments = cJSON_CreateObject();
         report_add_text(event, "name", *slice.kernel ? slice.kernel : *slice.op ? slice.op : slice.by);
         report_add_text(event, "cat", slice.by);
         cJSON_AddStringToObject(event, "ph", "X");
-        cJSON_AddNumberToObject(event, "pid", 1);
-        cJSON_AddNumberToObject(event, "tid", slice.thread);
+        cJSON_AddNumberToObject(event, "pid", (*slice.queue ? DEVICE : HOST) + 1);
+        cJSON_AddNumberToObject(event, "tid",
+                                *slice.queue ? find_track(&tracks, events, &slice, statistics.ran_on) : slice.thread);
         report_add_number(event, "ts", slice.begin_ms * 1e3); /* microseconds */
         report_add_number(event, "dur", slice.ms * 1e3);
         report_add_text(arguments, "node", slice.name);
         report_add_text(arguments, "op", slice.op);
         cJSON_AddNumberToObject(arguments, "phase", slice.phase);
         cJSON_AddNumberToObject(arguments, "indices", (double)slice.indices);
+        if (*slice.queue) cJSON_AddNumberToObject(arguments, "bytes", (double)slice.bytes);
         nodes_add_slice(arguments, session, i);
         cJSON_AddItemToObject(event, "args", arguments);
         cJSON_AddItemToArray(events, event);
