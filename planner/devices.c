@@ -366,6 +366,24 @@ static uir_status rewrite_step(site *at, uir_plan_step s, uint32_t queue) {
     return UIR_STATUS_OK;
 }
 
+static bool is_upload(const site *at, uint32_t i) {
+    const uir_plan_step *s = &at->out.steps.data[i];
+    return at->out.queues.data[i] == UIR_PLAN_QUEUE_UPLOAD &&
+           at->l->p->tensors.data[uir_pl_get_word(at->l->p, s->inputs, 0)].storage == UIR_PLAN_STORAGE_INPUT;
+}
+
+/* Uploads of inputs depend on nothing: they come first, in the order of their readers, so that no wait of the host
+ * delays one. */
+static uir_status raise_uploads(site *at) {
+    site raised = {.l = at->l};
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < at->out.steps.count; i++)
+            if (is_upload(at, i) == (pass == 0)) UIR_TRY(push(&raised, &at->out.steps.data[i], at->out.queues.data[i]));
+    at->out.steps = raised.out.steps;
+    at->out.queues = raised.out.queues;
+    return UIR_STATUS_OK;
+}
+
 /* `domains`: where what a body returns is needed; NULL: block 0. */
 static uir_status rewrite_block(placer *l, uint32_t block, site *around, const uir_plan_step *by,
                                 const uint32_t *domains) {
@@ -378,6 +396,7 @@ static uir_status rewrite_block(placer *l, uint32_t block, site *around, const u
     for (uint32_t i = 0; i < body->outputs.count; i++)
         UIR_TRY(find(&at, body->outputs.data[i], domains[i], by, &body->outputs.data[i]));
     while (around && l->made.count > made) l->twins.data[l->made.data[--l->made.count]] = UIR_PLAN_NONE;
+    if (!around) UIR_TRY(raise_uploads(&at));
     UIR_TRY(push_checks(&at));
     at.out.inputs = body->inputs;
     at.out.outputs = body->outputs;
