@@ -104,3 +104,70 @@ def found_sizes():
 GRAPHS = {"loop of 5": known_loop(5), "loop of 1000": known_loop(1000), "scanned loop": scanned_loop(), "given loop": given_loop(),
           "conditional loop": conditional_loop(), "first branch": branches(True), "second branch": branches(False),
           "sizes by data": found_sizes()}
+
+
+# ---- copies beside kernels ----
+WIDE = 1024
+
+
+def layers(count, first):
+    """Kernels in a row, each of which reads a large weight that is on the device."""
+    return [node("MatMul", [first if i == 0 else f"h{i - 1}", "w"], [f"h{i}"]) for i in range(count)], [constant("w", draw(WIDE, WIDE))]
+
+
+def late_inputs():
+    """Eight inputs, each needed after more kernels than the one before."""
+    nodes, constants = layers(16, "x")
+    total = "h15"
+    for i in range(8):
+        nodes += [node("MatMul", [total, "w"], [f"m{i}"]), node("Add", [f"m{i}", f"u{i}"], [f"a{i}"]), node("Tanh", [f"a{i}"], [f"t{i}"])]
+        total = f"t{i}"
+    nodes.append(node("ReduceMax", [total], ["y"], keepdims=0))
+    inputs = [value("x", [1, WIDE])] + [value(f"u{i}", [32, WIDE]) for i in range(8)]
+    data = {"x": draw(1, WIDE), **{f"u{i}": draw(32, WIDE, seed=i) for i in range(8)}}
+    return make_model(nodes, inputs, [value("y", None)], constants), data
+
+
+def inputs_behind_a_wait():
+    """Inputs that are needed after the host has waited for sizes that kernels decide."""
+    nodes, constants = layers(16, "x")
+    nodes += [node("NonZero", ["h15"], ["at"]), node("Cast", ["at"], ["found"], to=TensorProto.FLOAT),
+              node("ReduceMean", ["found"], ["a0"], keepdims=0)]
+    for i in range(8):
+        nodes.append(node("Add", [f"a{i}", f"u{i}"], [f"a{i + 1}"]))
+    nodes.append(node("ReduceMax", ["a8"], ["y"], keepdims=0))
+    inputs = [value("x", [1, WIDE])] + [value(f"u{i}", [32, WIDE]) for i in range(8)]
+    data = {"x": draw(1, WIDE), **{f"u{i}": draw(32, WIDE, seed=i) for i in range(8)}}
+    return make_model(nodes, inputs, [value("y", None)], constants), data
+
+
+def early_outputs():
+    """Eight outputs, each computed before more kernels; the first reads sizes that data decide, which the host waits for."""
+    nodes, constants = layers(8, "x")
+    nodes += [node("NonZero", ["few"], ["at"]), node("Cast", ["at"], ["found"], to=TensorProto.FLOAT), node("ReduceSum", ["found"], ["y"], keepdims=0)]
+    total, outputs = "h7", [value("y", None)]
+    for i in range(8):
+        nodes += [node("Add", [total if i == 0 else f"k{i - 1}", "b"], [f"o{i}"]), node("MatMul", [f"o{i}", "w"], [f"k{i}"])]
+        outputs.append(value(f"o{i}", None))
+    for i in range(8, 16):
+        nodes.append(node("MatMul", [f"k{i - 1}", "w"], [f"k{i}"]))
+    nodes.append(node("ReduceMax", ["k15"], ["z"], keepdims=0))
+    outputs.append(value("z", None))
+    model = make_model(nodes, [value("x", [1, WIDE]), value("few", [3])], outputs, [*constants, constant("b", draw(32, WIDE))])
+    return model, {"x": draw(1, WIDE), "few": np.asarray([0, 1, 2], np.float32)}
+
+
+def back_and_forth():
+    """The host computes between kernels, so that each copy waits for a kernel, and each kernel for a copy."""
+    nodes, total = [], "x"
+    for i in range(6):
+        nodes += [node("MatMul", [total, "w"], [f"m{i}"]), node("NonZero", [f"m{i}"], [f"at{i}"]),
+                  node("Cast", [f"at{i}"], [f"f{i}"], to=TensorProto.FLOAT), node("ReduceMean", [f"f{i}"], [f"s{i}"], keepdims=0),
+                  node("Add", [f"m{i}", f"s{i}"], [f"t{i}"])]
+        total = f"t{i}"
+    nodes.append(node("ReduceMax", [total], ["y"], keepdims=0))
+    model = make_model(nodes, [value("x", [32, WIDE])], [value("y", None)], [constant("w", draw(WIDE, WIDE))])
+    return model, {"x": draw(32, WIDE) + 1}
+
+
+HIDDEN, SHOWN = {"late inputs": late_inputs, "inputs behind a wait": inputs_behind_a_wait, "early outputs": early_outputs}, {"back and forth": back_and_forth}

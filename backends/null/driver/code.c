@@ -169,9 +169,9 @@ uir_status uir_null_execute(uir_driver_device *device, const null_request *reque
     return status;
 }
 
-/* As if each region were read or written once. */
+/* As if what the kernel accesses of each region were read or written once. */
 uint64_t uir_null_launch_bytes(const null_request *request) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < request->launch->pointer_count; i++) bytes += request->pointers[i].size;
+    for (uint32_t i = 0; i < request->launch->pointer_count; i++) bytes += request->launch->needed[i];
     return bytes;
 }
