@@ -6,12 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-const char *uir_device_name(size_t index) {
-    size_t count = 0;
-    while (uir_device_get(count)) count++;
-    return index < count ? uir_device_get(index)->name : index == count ? UIR_INTERPRETER_NAME : NULL;
-}
-
 uir_status uir_context_clear_cache(uir_context *context, const char *folder, uint64_t *out_bytes) {
     uir_call call;
     uir_cache *cache;

@@ -166,6 +166,9 @@ uir_status uir_api_take_opened(uir_model *model, uir_diagnostics *diagnostics, u
  * row's. */
 uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, const char *name,
                                uir_diagnostics *diagnostics, uir_package_options *package);
+/* The device that a mistyped name (of a device, perhaps with ":parameter") may mean: one of uir_device_name. NULL: none
+ * is near enough. */
+const char *uir_api_guess_device(const char *name);
 /* package.c: the ports of a model opened from a package, and shape queries. */
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,
@@ -174,6 +177,25 @@ uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, siz
 uir_status uir_api_take_keys(uir_model *model);
 /* Allocates `rank` dims in the model's arena. */
 uir_status uir_api_port_init(uir_model *model, const uir_port *port, uir_api_port *out_port);
+
+/* ---- lists of devices ---- */
+typedef struct uir_device_entry {
+    const char *name, *why; /* why: it is not there; "" */
+    uir_vector(const char *) chips;
+} uir_device_entry;
+struct uir_device_list {
+    uir_allocator allocator;
+    uir_arena arena;
+    uir_vector(uir_device_entry) entries;
+};
+/* Adds a device after the others; texts are copied. */
+uir_status uir_device_list_add(uir_device_list *list, const char *name, const char *why);
+/* The same of a row of backends.def, whose driver is asked. */
+uir_status uir_device_list_add_row(uir_device_list *list, const uir_device_row *row);
+/* Adds a chip to an entry; the text is copied. */
+uir_status uir_device_list_add_chip(uir_device_list *list, uint32_t entry, const char *chip);
+/* Adds the chips of the compiler's machine descriptions, and machines without a driver. Each library defines it. */
+uir_status uir_device_list_add_machines(uir_call *call, uir_device_list *list);
 
 /* ---- sessions ---- */
 #define UIR_INTERPRETER_NAME "interpreter"

@@ -144,6 +144,7 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
     uir_text names;
     if (options->interpret || !device || !strcmp(device, UIR_INTERPRETER_NAME) || uir_device_find(device, NULL))
         return UIR_STATUS_OK;
+    const char *meant = uir_api_guess_device(device);
     uir_text_init(&names, &call->context->allocator);
     for (size_t i = 0; uir_device_name(i); i++)
         uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_name(i));
@@ -154,7 +155,8 @@ static uir_status check_device(uir_call *call, const uir_model_options *options)
             is_described(call, device)
                 ? "use --interpret (`interpret`): it runs the device's kernels on the interpreter, slowly"
                 : NULL,
-            "no driver for device '%s' in this build; use one of %s", device, names.data);
+            "no driver for device '%s' in this build; use one of %s%s%s%s", device, names.data,
+            meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     uir_text_deinit(&names);
     return status;
 }

@@ -119,22 +119,20 @@ const char *uir_model_get_output_name(const uir_model *model, size_t index) {
 
 enum { NAMES_SHOWN = 20 };
 
-/* The name that is nearest, when it is near enough to be meant; NULL none. */
-static const char *find_nearest(const uir_api_port *ports, uint32_t count, const char *name) {
-    const char *best = NULL;
-    size_t best_distance = strlen(name) / 3 + 2;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t distance = uir_edit_distance(name, ports[i].port.name);
-        if (!*ports[i].port.name || distance >= best_distance) continue;
-        best = ports[i].port.name;
-        best_distance = distance;
-    }
-    return best;
+typedef struct named_ports {
+    const uir_api_port *ports;
+    uint32_t count;
+} named_ports;
+
+static const char *get_port_name(void *user, size_t index) {
+    const named_ports *named = user;
+    return index < named->count ? named->ports[index].port.name : NULL;
 }
 
 static uir_status refuse_name(uir_call *call, const uir_api_port *ports, uint32_t count, const char *kind,
                               const char *name) {
-    const char *meant = find_nearest(ports, count, name);
+    named_ports named = {ports, count};
+    const char *meant = uir_find_nearest(name, get_port_name, &named);
     uir_text names;
     uir_text_init(&names, &call->context->allocator);
     for (uint32_t i = 0; i < count && i < NAMES_SHOWN; i++)

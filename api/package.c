@@ -102,8 +102,11 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
         return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "load the model it was made from",
                               "a package has no graph that the interpreter could run");
     const uir_device_row *row = uir_device_find(device, NULL);
-    if (!row)
-        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'", device);
+    if (!row) {
+        const char *meant = uir_api_guess_device(device);
+        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "packages do not run on the device '%s'%s%s%s",
+                         device, meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    }
     uir_package_options package = {
         .pictures = uir_api_pictures(), .trusted = options->trusted, .copy = options->no_map};
     UIR_TRY(uir_api_open_device(model, row, device, diagnostics, &package));

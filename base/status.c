@@ -305,3 +305,15 @@ uint32_t uir_edit_distance(const char *a, const char *b) {
     }
     return rows[a_length % 3][b_length];
 }
+
+const char *uir_find_nearest(const char *word, const char *(*candidate)(void *user, size_t index), void *user) {
+    const char *best = NULL, *name;
+    size_t best_distance = strlen(word) / 3 + 2;
+    for (size_t i = 0; (name = candidate(user, i)) != NULL; i++) {
+        size_t distance = uir_edit_distance(word, name);
+        if (!*name || distance >= best_distance) continue;
+        best = name;
+        best_distance = distance;
+    }
+    return best;
+}

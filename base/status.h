@@ -79,5 +79,8 @@ size_t uir_diagnostic_format(const uir_diagnostic *diagnostic, char *buffer, siz
 
 /* Damerau-Levenshtein distance for "did you mean"; large for strings longer than 64 bytes. */
 uint32_t uir_edit_distance(const char *a, const char *b);
+/* The candidate with the least distance from the word, if that is at most a third of its letters and one more: near
+ * enough to be meant. NULL: none. candidate(user, index) is NULL past the last. */
+const char *uir_find_nearest(const char *word, const char *(*candidate)(void *user, size_t index), void *user);
 
 #endif

@@ -64,6 +64,39 @@ uir_status uir_compile_machines_add(uir_compile_machines *d, const char *text, s
     return UIR_STATUS_OK;
 }
 
+typedef struct named_machines {
+    const uir_machine_vector *devices;
+    uir_target_name wanted;
+} named_machines;
+
+static const char *get_machine_name(void *user, size_t index) {
+    const named_machines *named = user;
+    return index < named->devices->count ? named->devices->data[index]->name : NULL;
+}
+
+/* Of the machine that is wanted. */
+static const char *get_chip_name(void *user, size_t index) {
+    const named_machines *named = user;
+    for (uint32_t i = 0; i < named->devices->count; i++)
+        if (uir_target_name_is(named->wanted, named->devices->data[i]->name) && index-- == 0)
+            return named->devices->data[i]->chip;
+    return NULL;
+}
+
+/* The machine, or its chip, that an unknown name may mean, as the end of a message; "" none. */
+static const char *guess_machine(const uir_machine_vector *devices, uir_target_name wanted, char *buffer,
+                                 size_t capacity) {
+    named_machines named = {devices, wanted};
+    char word[64];
+    bool is_chip = wanted.variant && get_chip_name(&named, 0);
+    snprintf(word, sizeof word, "%.*s", (int)wanted.length, wanted.name);
+    const char *meant = is_chip ? uir_find_nearest(wanted.variant, get_chip_name, &named)
+                                : uir_find_nearest(word, get_machine_name, &named);
+    *buffer = 0;
+    if (meant) snprintf(buffer, capacity, "; did you mean '%s%s%s'?", is_chip ? word : "", is_chip ? ":" : "", meant);
+    return buffer;
+}
+
 uir_status uir_compile_machines_find(const uir_compile_machines *d, const char *name, uir_diagnostics *diagnostics,
                                      const uir_machine **out_device) {
     const uir_target_name wanted = uir_target_name_split(name);
@@ -79,9 +112,10 @@ uir_status uir_compile_machines_find(const uir_compile_machines *d, const char *
             used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s%s%s" : "%s%s%s", machine->name,
                                      i ? ":" : "", i ? machine->chip : "[:VARIANT]");
     }
+    char meant[160];
     *out_device = NULL;
-    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "device '%s' is unknown; choose one of %s", name,
-                     known);
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "device '%s' is unknown; choose one of %s%s", name,
+                     known, guess_machine(&d->devices, wanted, meant, sizeof meant));
 }
 
 void uir_compile_machines_destroy(uir_compile_machines *d) {

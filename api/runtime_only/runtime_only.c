@@ -118,6 +118,11 @@ const char *uir_device_name(size_t index) {
     return row ? row->name : NULL;
 }
 
+uir_status uir_device_list_add_machines(uir_call *call, uir_device_list *list) {
+    (void)call, (void)list;
+    return UIR_STATUS_OK;
+}
+
 /* ---- value files ---- */
 
 const struct uir_image_extras *uir_api_pictures(void) {

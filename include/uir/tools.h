@@ -30,6 +30,26 @@ UIR_API UIR_WARN_UNUSED uir_status uir_op_get_info(size_t index, uir_op_info *ou
  *   - "not supported" */
 UIR_API const char *uir_op_get_engine(size_t index);
 
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+typedef struct uir_device_list uir_device_list;
+/* A device that this build knows. Texts and arrays live as long as the list. */
+typedef struct uir_device_report {
+    size_t struct_size;
+    const char *name;
+    bool is_there;   /* models and packages can run on it now */
+    const char *why; /* why not: the library or function that its driver misses, or that it has no driver; "" */
+    /* Chips, or variants of a CPU, that kernels are made for, as behind the colon of a device's name; libuir only. */
+    const char *const *chips;
+    size_t chip_count;
+} uir_device_report;
+/* Lists the devices of uir_device_name in its order, then machines that are only described. Drivers are asked whether
+ * they find a device. */
+UIR_API UIR_WARN_UNUSED uir_status uir_device_list_create(uir_context *context, uir_device_list **out_list);
+UIR_API void uir_device_list_destroy(uir_device_list *list);
+/* Device `index`; INVALID_ARGUMENT, without a message, past the end. */
+UIR_API UIR_WARN_UNUSED uir_status uir_device_list_get(const uir_device_list *list, size_t index,
+                                                       uir_device_report *out_report);
+
 /* ---- a compile, watched ---------------------------------------------------------------------------------------- */
 /* Debugging options of a load (`debug` of uir_model_options). */
 typedef struct uir_debug_options {

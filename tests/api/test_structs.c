@@ -19,6 +19,7 @@ typedef struct world {
     uir_model *described;        /* of kernels for a machine that is not there */
     uir_session *machine;        /* of these; has run, and was estimated */
     uir_extractor *extractor;
+    uir_device_list *devices;
 } world;
 
 /* ---- structures that are filled ---- */
@@ -50,6 +51,8 @@ FILLS(uir_node_statistics, uir_session_get_node_statistics(w->session, 0, out))
 FILLS(uir_trace_slice, uir_session_get_trace_slice(w->session, 0, out))
 FILLS(uir_cost, uir_session_get_cost(w->plan, NULL, 0, out))
 FILLS(uir_launch_cost, uir_session_get_launch_cost(w->plan, 0, out))
+FILLS(uir_bus_cost, uir_session_get_bus_cost(w->plan, false, out))
+FILLS(uir_device_report, uir_device_list_get(w->devices, 0, out))
 FILLS(uir_machine_estimate, uir_session_get_estimate(w->machine, 0, out))
 FILLS(uir_space_estimate, uir_session_get_space_estimate(w->machine, 0, 0, out))
 FILLS(uir_roofline, uir_session_measure_roofline(w->plan, out))
@@ -91,6 +94,8 @@ static const filled_row filled[] = {
     {FILLED(uir_trace_slice), 0},
     {FILLED(uir_cost), 0},
     {FILLED(uir_launch_cost), 0},
+    {FILLED(uir_bus_cost), 0},
+    {FILLED(uir_device_report), 0},
     {FILLED(uir_machine_estimate), 0},
     {FILLED(uir_space_estimate), 0},
     {FILLED(uir_roofline), offsetof(uir_roofline, flops_per_second)},
@@ -312,6 +317,7 @@ static void nothing_may_be_destroyed(void **state) {
     uir_model_destroy(NULL);
     uir_value_destroy(NULL);
     uir_extractor_destroy(NULL);
+    uir_device_list_destroy(NULL);
     uir_context_destroy(NULL);
 }
 
@@ -348,6 +354,7 @@ static int begin(void **state) {
     assert_int_equal(uir_package_write_file(w.context, w.onnx, w.package, &writing, NULL), UIR_STATUS_OK);
     assert_int_equal(uir_model_open_package_file(w.context, w.package, &opening, &w.packaged), UIR_STATUS_OK);
     assert_int_equal(uir_extractor_create(w.context, w.onnx, &w.input, 1, NULL, NULL, &w.extractor), UIR_STATUS_OK);
+    assert_int_equal(uir_device_list_create(w.context, &w.devices), UIR_STATUS_OK);
     *state = &w;
     return 0;
 }
@@ -356,6 +363,7 @@ static int end(void **state) {
     world *w = *state;
     char command[128];
     uir_extractor_destroy(w->extractor);
+    uir_device_list_destroy(w->devices);
     uir_session_destroy(w->session);
     uir_session_destroy(w->plan);
     uir_session_destroy(w->machine);

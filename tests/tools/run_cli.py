@@ -699,7 +699,7 @@ def test_json():
                 expect(isinstance(report[name], (int, float) if kind is float else kind), f"the kind of {name}")
             expect(report["version"] == 1 and report["ran_on"] == report["device"] == "interpreter", "version and ran_on")
             expect(set(report["calls"]) == {"native", "vm", "vendor", "host", "interpreter", "device"}, "calls")
-            expect(set(report["bus"]) == {"waits", "copies", "bytes_to_device", "bytes_from_device", "device_bytes"}, "bus")
+            expect(set(report["bus"]) == {"waits", "copies", "bytes_to_device", "bytes_from_device", "device_bytes", "planned"}, "bus")
             steady = report["steady_ms"]
             expect(set(steady) == {"p50", "p90", "p99", "n"}, "steady_ms")
             if "--bench" in more:
@@ -859,13 +859,21 @@ def test_list_ops_is_true():
                 expect(done.returncode == RAN and ran - {"vm"} == {engine} - {"vm"}, f"{op}: by {engine}, not {ran}", done)
 
 
+def read_devices(text):
+    """The names of the devices that are there: lines that are not indented, before those that are not."""
+    return [line for line in text.split("\nnot there:")[0].splitlines() if line and not line.startswith(" ")]
+
+
 def test_lists_and_help():
     done = run(INTERPRET, "--list-ops")
     expect(done.returncode == RAN and re.search(r"^MatMul 13  kernels$", done.out, re.M), "--list-ops", done)
     for line in ("NonZero 13  host", "ImageDecoder 20  host", "StringConcat 20  interpreter",
                  "ai.onnx.ml::TreeEnsemble 5  kernels", "ai.onnx.ml::ZipMap 1  kernels", "ai.onnx.ml::CastMap 1  not supported"):
         expect(re.search(f"^{line}$", done.out, re.M), f"--list-ops: {line}", done)
-    expect(run(RUN, "--list-devices").out == "cpu\nvm\nnull\ninterpreter\n", "--list-devices")
+    done = run(RUN, "--list-devices")
+    expect(read_devices(done.out) == ["cpu", "vm", "null", "interpreter"], "--list-devices", done)
+    expect("\nnot there:\n  ascend: this build has no driver" in done.out and "    chips: 910B1, " in done.out, "those not there", done)
+    expect(run(RUN_PACKAGE, "--list-devices").out == "cpu\nvm\nnull\n", "--list-devices without a compiler")
     expect(re.fullmatch(r"uir \d+\.\d+\.\d+\n", run(INTERPRET, "--version").out), "--version")
     for width in (30, 40, 80, 200):
         done = run(INTERPRET, "--help", env={"COLUMNS": str(width)})
@@ -949,8 +957,12 @@ def test_json_without_a_run():
     """--json goes with the lists and the version, and says why there was no run."""
     version = json.loads(run(RUN, "--version", "--json").out)
     expect(run(RUN, "--version").out == f"uir {version['uir']}\n" and version["version"] == 1, f"{version}")
-    devices = json.loads(run(RUN, "--list-devices", "--json").out)["devices"]
-    expect(devices == run(RUN, "--list-devices").out.split(), f"{devices}")
+    listed = json.loads(run(RUN, "--list-devices", "--json").out)
+    devices, every = listed["devices"], {device["name"]: device for device in listed["all"]}
+    expect(devices == read_devices(run(RUN, "--list-devices").out), f"{devices}")
+    expect(devices == [name for name, device in every.items() if device["is_there"]], f"{every}")
+    expect(all((device["why"] == "") == device["is_there"] for device in every.values()), f"{every}")
+    expect("generic" in every["cpu"]["chips"] and "910B1" in every["ascend"]["chips"], f"{every}")
     ops = json.loads(run(RUN, "--list-ops", "--json").out)["ops"]
     lines = [f"{o['domain']}{'::' if o['domain'] else ''}{o['name']} {o['since_version']}  {o['engine']}" for o in ops]
     expect(lines == run(RUN, "--list-ops").out.splitlines(), "the same ops")

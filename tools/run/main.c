@@ -91,6 +91,18 @@ static uir_status clear_cache(const run_options *options) {
     return status;
 }
 
+static uir_status list_devices(const run_options *options) {
+    uir_context *context = NULL;
+    uir_device_list *list = NULL;
+    uir_status status = uir_context_create(NULL, &context);
+    if (status == UIR_STATUS_OK) status = uir_device_list_create(context, &list);
+    if (status == UIR_STATUS_OK && !report_devices(stdout, list, options->json)) status = UIR_STATUS_OUT_OF_MEMORY;
+    if (context) report_messages(context, options->quiet);
+    uir_device_list_destroy(list);
+    uir_context_destroy(context);
+    return status;
+}
+
 static uir_status check_options(const run_options *options) {
     const char *wrong = NULL, *word = "";
     if (!options->model)
@@ -314,7 +326,7 @@ int main(int argc, char **argv) {
         } else if (options.version) {
             if (!report_version(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
         } else if (options.list_devices) {
-            if (!report_devices(stdout, options.json)) status = UIR_STATUS_OUT_OF_MEMORY;
+            status = list_devices(&options);
         } else if (options.cache_clear) {
             status = clear_cache(&options);
         } else if (options.list_ops) {

@@ -98,6 +98,11 @@ static inline bool query_op(size_t index, uir_op_info *out_op) {
     return uir_op_get_info(index, out_op) == UIR_STATUS_OK;
 }
 
+static inline bool query_device(const uir_device_list *list, size_t index, uir_device_report *out_report) {
+    UIR_INIT(out_report);
+    return uir_device_list_get(list, index, out_report) == UIR_STATUS_OK;
+}
+
 static inline uir_extractor_node query_part(const uir_extractor *extractor, size_t index) {
     uir_extractor_node node = {.struct_size = sizeof node, .name = "", .op = ""};
     (void)!uir_extractor_get_node(extractor, index, &node);

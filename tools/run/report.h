@@ -110,7 +110,8 @@ bool report_has_json(void);
 void report_error(FILE *stream, uir_status status);
 /* Lists, and the version, as text or one JSON object. False out of memory. */
 bool report_ops(FILE *stream, bool json);
-bool report_devices(FILE *stream, bool json);
+/* The devices that run models, by name, with their chips; then those that are not there, and why. */
+bool report_devices(FILE *stream, const uir_device_list *list, bool json);
 bool report_version(FILE *stream, bool json);
 
 #endif

@@ -362,16 +362,6 @@ bool report_ops(FILE *stream, bool json) {
     return !json || report_write_json(stream, root);
 }
 
-bool report_devices(FILE *stream, bool json) {
-    cJSON *root = json ? begin_object() : NULL, *devices = json ? cJSON_AddArrayToObject(root, "devices") : NULL;
-    for (size_t i = 0; uir_device_name(i); i++)
-        if (json)
-            cJSON_AddItemToArray(devices, cJSON_CreateString(uir_device_name(i)));
-        else
-            fprintf(stream, "%s\n", uir_device_name(i));
-    return !json || report_write_json(stream, root);
-}
-
 bool report_version(FILE *stream, bool json) {
     if (!json) return fprintf(stream, "uir %s\n", uir_version()) >= 0;
     cJSON *root = begin_object();

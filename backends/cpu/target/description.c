@@ -166,6 +166,11 @@ static void set_working_set(uir_machine *d) {
     d->spaces[SRAM].working_set = working > UNIT_BYTES ? UNIT_BYTES : working;
 }
 
+static const char *get_name(void *user, size_t index) {
+    (void)user;
+    return index < UIR_CPU_VARIANT_COUNT ? variants[index].name : NULL;
+}
+
 uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_cpu_device *out) {
     int chosen = -1, own = -1;
     uir_cpu_machine machine;
@@ -181,8 +186,10 @@ uir_status uir_cpu_describe(const char *name, uir_diagnostics *diagnostics, uir_
         char known[128] = "";
         for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++)
             snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", v ? ", " : "", variants[v].name);
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown CPU variant '%s'; use one of %s",
-                         name ? name : "", known);
+        const char *meant = uir_find_nearest(name ? name : "", get_name, NULL);
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "unknown CPU variant '%s'; use one of %s%s%s%s", name ? name : "", known,
+                         meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     }
     *out = (uir_cpu_device){.machine = from_template(&variants[chosen]),
                             .variant = (uir_cpu_variant)chosen,
