@@ -88,3 +88,18 @@ uir_status uir_device_list_get(const uir_device_list *list, size_t index, uir_de
                                      .chip_count = entry->chips.count};
     return UIR_STRUCT_GIVE(NULL, uir_device_report, &known, out_report);
 }
+
+/* ---- a mistyped name ---- */
+static const char *get_device_name(void *user, size_t index) {
+    (void)user;
+    return uir_device_name(index);
+}
+
+const char *uir_api_guess_device(const char *name) {
+    char word[65];
+    size_t length = strcspn(name, ":");
+    if (length >= sizeof word) return NULL;
+    memcpy(word, name, length);
+    word[length] = 0;
+    return uir_find_nearest(word, get_device_name, NULL);
+}

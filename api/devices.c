@@ -267,17 +267,3 @@ uir_status uir_api_zero_memory(const uir_device_memory *memory, uir_diagnostics 
     if (status == UIR_STATUS_OK) status = device->driver->fill(device->queue, &all, 0, diagnostics);
     return end_transfer(device, status, diagnostics);
 }
-
-static const char *get_device_name(void *user, size_t index) {
-    (void)user;
-    return uir_device_name(index);
-}
-
-const char *uir_api_guess_device(const char *name) {
-    char word[65];
-    size_t length = strcspn(name, ":");
-    if (length >= sizeof word) return NULL;
-    memcpy(word, name, length);
-    word[length] = 0;
-    return uir_find_nearest(word, get_device_name, NULL);
-}

@@ -166,8 +166,8 @@ uir_status uir_api_take_opened(uir_model *model, uir_diagnostics *diagnostics, u
  * row's. */
 uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, const char *name,
                                uir_diagnostics *diagnostics, uir_package_options *package);
-/* The device that a mistyped name (of a device, perhaps with ":parameter") may mean: one of uir_device_name. NULL: none
- * is near enough. */
+/* device_list.c: the device that a mistyped name (of a device, perhaps with ":parameter") may mean: one of
+ * uir_device_name. NULL: none is near enough. */
 const char *uir_api_guess_device(const char *name);
 /* package.c: the ports of a model opened from a package, and shape queries. */
 uir_status uir_api_take_package_ports(uir_model *model);
