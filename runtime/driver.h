@@ -149,7 +149,7 @@ typedef struct uir_driver {
     /* `points`: the most points that are marked and may still be waited for. `native`: the caller's queue, or NULL. */
     uir_status (*create_queue)(uir_driver_device *device, uint32_t points, void *native, uir_diagnostics *diagnostics,
                                uir_driver_queue **out_queue);
-    void (*destroy_queue)(uir_driver_queue *queue); /* waits for its requests */
+    void (*destroy_queue)(uir_driver_queue *queue); /* waits for its requests, unless the device was given up */
     /* Requests. INVALID_ARGUMENT for a region outside its buffer or of another device, before anything is submitted.
      * A failed queue takes no more requests: DEVICE_FAILED. None allocates once a queue has had as many pending. */
     uir_status (*launch)(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase, uint32_t phase_count,
@@ -167,6 +167,10 @@ typedef struct uir_driver {
      * executed. */
     uir_status (*wait)(uir_driver_queue *queue, uint64_t point, const volatile bool *cancel,
                        uir_driver_failure *out_failure);
+    /* Gives the device up, which a caller has waited for too long; any thread, also while others wait. All queues take
+     * no requests any more, and the device is lost. destroy_queue does not wait for what is executed still, which may
+     * access its memory until the vendor's library has ended it. */
+    void (*give_up)(uir_driver_device *device);
     /* When a point was reached, on the device's clock. False: unknown. NULL: the driver has no clock. */
     bool (*get_time)(uir_driver_queue *queue, uint64_t point, double *out_ms);
 } uir_driver;

@@ -254,6 +254,8 @@ typedef struct uir_rt_queues {
     bool is_zero;                          /* the second workspace; a failed launch leaves it in any state */
     bool has_weights;                      /* the package's constants were there when sizes became known */
     bool is_lost;                          /* the device executes nothing any more */
+    uir_watch watch;                       /* of the time of a wait, if it is limited */
+    volatile bool is_late;                 /* the wait has taken too long */
     bool is_timed;                         /* points are marked around the requests of this run */
     uir_rt_times times;
 } uir_rt_queues;

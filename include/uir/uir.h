@@ -214,7 +214,10 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
               "milliseconds of a C compiler's processor time",                                                         \
               "processor time of the C compiler for each file (default 300)")                                          \
     UIR_LIMIT(DEVICE_MEMORY, device_memory, "device-memory", 1, UIR_NO_LIMIT, 0, "bytes of device memory",             \
-              "bytes of a device's own memory that a run holds at once, with the weights, as in 500M or 8G")
+              "bytes of a device's own memory that a run holds at once, with the weights, as in 500M or 8G")           \
+    UIR_LIMIT(DEVICE_TIME, device_milliseconds, "device-seconds", 1000, UIR_NO_LIMIT, 0,                               \
+              "milliseconds of one wait for a device",                                                                 \
+              "time that a run waits for a device at once; a device beyond it is given up")
 /* Limits of one operation: of a load, of the writing of a package, or of a session with each of its runs. 0 is the
  * default, which real models do not come near; UIR_NO_LIMIT is no limit. An operation beyond a limit ends with
  * UIR_STATUS_LIMIT. Its message names the limit, the work that exceeded it, and how to raise it. The operation leaves
@@ -245,6 +248,9 @@ typedef struct uir_limits {
      * weights, which sessions share; the `device_bytes` of uir_run_statistics is enough for the same runs of a new
      * session. Of a load: the weights. Default: none. */
     uint64_t device_memory;
+    /* Time of a session's run that waits for a device with memory of its own, once. A device that takes longer, as with
+     * a kernel that does not end, is given up: it is lost for all of its sessions. Default: none. */
+    uint64_t device_milliseconds;
 } uir_limits;
 
 /* Sets limits of the context's values: `memory` of all existing values (default: none), `file_bytes` of each value

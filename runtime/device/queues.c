@@ -56,22 +56,6 @@ static bool is_own(const uir_runtime *r, uint32_t queue) {
     return r->queues.queues[queue] && uir_rt_find_owner(r, queue) == queue;
 }
 
-/* Waits for what is in them, whatever becomes of it. */
-void uir_rt_queues_close(uir_runtime *r) {
-    for (uint32_t i = COUNT; i-- > FIRST;) {
-        if (is_own(r, i)) driver_of(r)->destroy_queue(r->queues.queues[i]);
-        r->queues.queues[i] = NULL;
-        r->queues.has_news[i] = false;
-    }
-    r->queues.is_pending = r->queues.is_zero = r->queues.is_timed = false;
-}
-
-void uir_rt_queues_destroy(uir_runtime *r) {
-    uir_rt_queues_close(r);
-    uir_rt_times_destroy(r);
-    for (uint32_t i = 0; i < 2; i++) uir_rt_buffer_release(r, &r->queues.workspaces[i]);
-}
-
 /* ---- waits ---- */
 void uir_rt_note_request(uir_runtime *r, uint32_t queue) {
     uint32_t owner = uir_rt_find_owner(r, queue);
@@ -79,12 +63,40 @@ void uir_rt_note_request(uir_runtime *r, uint32_t queue) {
     r->queues.is_pending |= owner == FIRST;
 }
 
-static uir_status wait_on_host(uir_runtime *r, uint32_t queue, uint64_t point, const volatile bool *cancel) {
+/* On the watch's thread. */
+static void ring(void *user) {
+    uir_runtime *r = user;
+    __atomic_store_n(&r->queues.is_late, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->cancel, true, __ATOMIC_RELAXED); /* what a wait polls, and kernels that can be interrupted */
+}
+
+static uir_status give_up(uir_runtime *r, uint64_t limit) {
+    r->queues.is_late = false;
+    r->queues.is_lost = true;
+    __atomic_store_n(&r->cancel, false, __ATOMIC_RELAXED);
+    driver_of(r)->give_up(r->package->device.device);
+    return uir_budget_refuse_for(uir_budget_of(&r->allocator), UIR_LIMIT_DEVICE_TIME, limit, "a wait for its kernels",
+                                 r->diagnostics);
+}
+
+/* Within the limit of time; `cancel`: polled, NULL: nothing ends the wait but that. */
+static uir_status wait_for_point(uir_runtime *r, uint32_t owner, uint64_t point, const volatile bool *cancel,
+                                 uir_driver_failure *failure) {
+    uint64_t limit = uir_budget_get_limit(uir_budget_of(&r->allocator), UIR_LIMIT_DEVICE_TIME);
+    uir_driver_queue *queue = r->queues.queues[owner];
+    if (limit == UIR_NO_LIMIT) return driver_of(r)->wait(queue, point, cancel, failure);
+    UIR_TRY(uir_watch_start(&r->queues.watch, limit, ring, r));
+    uir_status status = driver_of(r)->wait(queue, point, cancel ? cancel : &r->queues.is_late, failure);
+    uir_watch_stop(&r->queues.watch);
+    return r->queues.is_late ? give_up(r, limit) : status;
+}
+
+static uir_status wait_on_host(uir_runtime *r, uint32_t queue, uint64_t point) {
     uir_driver_failure failure = {.step = UIR_PLAN_NONE};
     uint32_t owner = uir_rt_find_owner(r, queue);
     if (point <= r->queues.waited[owner]) return UIR_STATUS_OK;
     r->statistics.waits++;
-    uir_status status = driver_of(r)->wait(r->queues.queues[owner], point, cancel, &failure);
+    uir_status status = wait_for_point(r, owner, point, &r->cancel, &failure);
     if (status == UIR_STATUS_OK) r->queues.waited[owner] = point;
     return status == UIR_STATUS_DEVICE_FAILED ? fail(r, &failure) : status;
 }
@@ -93,7 +105,7 @@ static uir_status wait_for_step(uir_runtime *r, uir_plan_queue queue, uint32_t s
     uir_rt_queues *q = &r->queues;
     uir_plan_queue its = uir_plan_get_queue(r->plan, step);
     if (!q->points[step]) return UIR_STATUS_OK;
-    if (queue == UIR_PLAN_QUEUE_HOST) return wait_on_host(r, its, q->points[step], &r->cancel);
+    if (queue == UIR_PLAN_QUEUE_HOST) return wait_on_host(r, its, q->points[step]);
     if (q->queues[queue] == q->queues[its]) return UIR_STATUS_OK;
     return driver_of(r)->follow(q->queues[queue], q->queues[its], q->points[step], r->diagnostics);
 }
@@ -172,6 +184,38 @@ uir_status uir_rt_begin_turn(uir_runtime *r, uint32_t step, uint32_t *out_kept) 
     uir_rt_loop *loop = &r->loops[r->analysis->steps[step].index];
     *out_kept = (uint32_t)(loop->turns % RT_TURNS);
     return loop->turns++ && !*out_kept && uir_rt_is_on_device(r, step) ? uir_rt_drain(r) : UIR_STATUS_OK;
+}
+
+/* ---- the end of queues ---- */
+/* Waits for what is in a queue as long as the limit of time allows; without a limit destroy_queue does. */
+static void empty(uir_runtime *r, uint32_t queue) {
+    uir_driver_failure failure;
+    uint64_t point;
+    if (!is_own(r, queue) || uir_budget_get_limit(uir_budget_of(&r->allocator), UIR_LIMIT_DEVICE_TIME) == UIR_NO_LIMIT)
+        return;
+    uir_diagnostics *diagnostics = r->diagnostics;
+    r->diagnostics = NULL; /* the failure that closes the queues was told */
+    if (driver_of(r)->mark(r->queues.queues[queue], NULL, &point) == UIR_STATUS_OK)
+        (void)wait_for_point(r, queue, point, NULL, &failure);
+    r->diagnostics = diagnostics;
+}
+
+/* Waits for what is in them, whatever becomes of it. */
+void uir_rt_queues_close(uir_runtime *r) {
+    for (uint32_t i = FIRST; i < COUNT && !r->queues.is_lost; i++) empty(r, i);
+    for (uint32_t i = COUNT; i-- > FIRST;) {
+        if (is_own(r, i)) driver_of(r)->destroy_queue(r->queues.queues[i]);
+        r->queues.queues[i] = NULL;
+        r->queues.has_news[i] = false;
+    }
+    r->queues.is_pending = r->queues.is_zero = r->queues.is_timed = false;
+}
+
+void uir_rt_queues_destroy(uir_runtime *r) {
+    uir_rt_queues_close(r);
+    uir_rt_times_destroy(r);
+    uir_watch_deinit(&r->queues.watch);
+    for (uint32_t i = 0; i < 2; i++) uir_rt_buffer_release(r, &r->queues.workspaces[i]);
 }
 
 /* ---- copies ---- */
@@ -258,7 +302,7 @@ uir_status uir_rt_drain(uir_runtime *r) {
     UIR_TRY(gather(r));
     if (!r->queues.is_pending) return UIR_STATUS_OK;
     UIR_TRY(mark(r, FIRST, &point));
-    UIR_TRY(wait_on_host(r, FIRST, point, &r->cancel));
+    UIR_TRY(wait_on_host(r, FIRST, point));
     r->queues.is_pending = false;
     return UIR_STATUS_OK;
 }

@@ -18,6 +18,7 @@ import tempfile
 
 import numpy as np
 import onnx
+from onnx import helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from suite import MODELS, NO_MODELS, Suite, find_model, list_models, make_parser, run  # noqa: E402
@@ -132,6 +133,20 @@ def check_words():
         suite.tell(done.returncode == 2 and "is not a seed" in done.stderr, f"--device {device}: exit {done.returncode}, {done.stderr}")
 
 
+def check_given_up():
+    """A kernel that takes longer than the limit: the device is given up, and what it executes ends."""
+    vector = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("MatMul", ["a", "b"], ["c"], name="slow")], "slow",
+                              [vector("a", onnx.TensorProto.FLOAT, ["n", 4096]), vector("b", onnx.TensorProto.FLOAT, [4096, 4096])],
+                              [vector("c", onnx.TensorProto.FLOAT, ["n", 4096])])
+    with tempfile.TemporaryDirectory(prefix="uir-devices-") as scratch:
+        path = os.path.join(scratch, "slow.onnx")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        done = run("uir-run", path, "--device", "null:0", "--dim", "n=8192", "--limit-device-seconds", 1, "--quiet", "--no-cache")
+        suite.tell(done.returncode == 3 and "more than 1 device-seconds" in done.stderr,
+                   f"a limit of the time of a wait: exit {done.returncode}, {done.stderr}")
+
+
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int)
@@ -151,6 +166,7 @@ def main():
         check_limit(name)
     check_packages(EDITED_ALL if arguments.all else EDITED, 20 if arguments.all else 8)
     check_words()
+    check_given_up()
     sys.exit(suite.end())
 
 

@@ -232,6 +232,38 @@ static void test_cancel(void **state) {
     bench_end(&b);
 }
 
+/* A device that is given up takes no request, ends each wait, and is destroyed without one. */
+static void test_given_up(void **state) {
+    static const int64_t some[] = {1000};
+    float x = 5;
+    bench b;
+    uir_driver_failure failure;
+    uint64_t point, other;
+    call c;
+    bench_begin(&b, state);
+    uir_region r[2] = {allocate(&b, 4), allocate(&b, 4)};
+    uir_driver_copy again = {.from = r[0], .to = r[1], .rows = 1, .row_bytes = 4};
+    put(&b, 0, r[0], &x);
+    call_begin(&b, &c, KERNEL_count, some, r);
+    call_submit(&b, 0, &c);
+    point = mark(&b, 0);
+    other = mark(&b, 1);
+    b.driver->give_up(b.device);
+    b.driver->give_up(b.device);
+    check_status(&b, b.driver->launch(b.queues[0], &c.launch, 0, 1, &b.diagnostics), UIR_STATUS_DEVICE_FAILED);
+    check_status(&b, b.driver->copy(b.queues[1], &again, &b.diagnostics), UIR_STATUS_DEVICE_FAILED);
+    check_status(&b, b.driver->fill(b.queues[1], &r[1], 1, &b.diagnostics), UIR_STATUS_DEVICE_FAILED);
+    check_status(&b, b.driver->mark(b.queues[2], &b.diagnostics, &other), UIR_STATUS_DEVICE_FAILED);
+    check_status(&b, b.driver->follow(b.queues[2], b.queues[0], point, &b.diagnostics), UIR_STATUS_DEVICE_FAILED);
+    uir_status status = b.driver->wait(b.queues[0], point, NULL, &failure);
+    if (status != UIR_STATUS_OK) { /* else it was reached before */
+        assert_int_equal(status, UIR_STATUS_DEVICE_FAILED);
+        assert_true(failure.is_lost && *failure.text);
+    }
+    call_end(&b, &c);
+    bench_end(&b);
+}
+
 AREA(fault, cmocka_unit_test(test_code), cmocka_unit_test(test_damaged), cmocka_unit_test(test_bad_launches),
      cmocka_unit_test(test_bad_preparations), cmocka_unit_test(test_bad_workspace), cmocka_unit_test(test_failing),
-     cmocka_unit_test(test_cancel));
+     cmocka_unit_test(test_cancel), cmocka_unit_test(test_given_up));

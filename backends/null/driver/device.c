@@ -186,6 +186,12 @@ char *uir_null_address(const uir_region *region) {
     return region->buffer ? null_buffer_of(region)->storage->data + region->offset : region->host;
 }
 
+static void give_up(uir_driver_device *device) {
+    pthread_mutex_lock(&device->lock);
+    lose(device, "the device was given up");
+    pthread_mutex_unlock(&device->lock);
+}
+
 const uir_driver uir_null_driver = {
     .version = UIR_DRIVER_VERSION,
     .name = "null",
@@ -212,5 +218,6 @@ const uir_driver uir_null_driver = {
     .mark = uir_null_mark,
     .follow = uir_null_follow,
     .wait = uir_null_wait,
+    .give_up = give_up,
     .get_time = uir_null_get_time,
 };

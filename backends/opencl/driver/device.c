@@ -223,5 +223,6 @@ const uir_driver uir_opencl_driver = {
     .mark = uir_opencl_mark,
     .follow = uir_opencl_follow,
     .wait = uir_opencl_wait,
+    .give_up = uir_opencl_give_up,
     .get_time = uir_opencl_get_time,
 };

@@ -20,6 +20,7 @@ struct uir_driver_device {
     uir_driver_facts facts;
     char name[160], binary_format[320];
     uint64_t largest;     /* bytes of an allocation */
+    bool is_given_up;     /* atomic */
     pthread_mutex_t lock; /* held while a kernel's arguments are set and it is submitted */
 };
 
@@ -94,6 +95,7 @@ uir_status uir_opencl_follow(uir_driver_queue *queue, uir_driver_queue *other, u
                              uir_diagnostics *diagnostics);
 uir_status uir_opencl_wait(uir_driver_queue *queue, uint64_t point, const volatile bool *cancel,
                            uir_driver_failure *out_failure);
+void uir_opencl_give_up(uir_driver_device *device);
 bool uir_opencl_get_time(uir_driver_queue *queue, uint64_t point, double *out_ms);
 
 #endif

@@ -33,10 +33,26 @@ uir_status uir_opencl_create_queue(uir_driver_device *d, uint32_t points, void *
     return uir_opencl_fail(has_memory ? error : CL_OUT_OF_HOST_MEMORY, "clCreateCommandQueue", diagnostics);
 }
 
+/* The library ends what is still executed, and releases its objects then. */
+static bool is_given_up(const uir_driver_device *device) {
+    return __atomic_load_n(&device->is_given_up, __ATOMIC_RELAXED);
+}
+
+static const char why_lost[] = "the device was given up";
+
+static uir_status check_there(const uir_driver_queue *queue, uir_diagnostics *diagnostics) {
+    if (!is_given_up(queue->device)) return UIR_STATUS_OK;
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "OpenCL: %s", why_lost);
+}
+
+void uir_opencl_give_up(uir_driver_device *device) {
+    __atomic_store_n(&device->is_given_up, true, __ATOMIC_RELAXED);
+}
+
 void uir_opencl_destroy_queue(uir_driver_queue *queue) {
     if (!queue) return;
     uir_driver_device *d = queue->device;
-    d->cl.clFinish(queue->queue);
+    if (!is_given_up(d)) d->cl.clFinish(queue->queue);
     for (uint32_t i = 0; i < queue->point_count; i++)
         if (queue->events[i]) d->cl.clReleaseEvent(queue->events[i]);
     d->cl.clReleaseCommandQueue(queue->queue);
@@ -76,6 +92,7 @@ static uir_status check_memory(const uir_driver_launch *launch, uir_diagnostics 
 uir_status uir_opencl_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
                              uint32_t phase_count, uir_diagnostics *diagnostics) {
     uir_driver_device *d = queue->device;
+    UIR_TRY(check_there(queue, diagnostics));
     UIR_TRY(uir_driver_check_launch(d, &d->facts, launch, phase, phase_count, diagnostics));
     UIR_TRY(check_memory(launch, diagnostics));
     for (uint32_t i = phase; i < phase + phase_count; i++) {
@@ -145,6 +162,7 @@ static int32_t copy_each(uir_driver_queue *queue, const uir_driver_copy *c, char
 
 uir_status uir_opencl_copy(uir_driver_queue *queue, const uir_driver_copy *c, uir_diagnostics *diagnostics) {
     uir_driver_device *d = queue->device;
+    UIR_TRY(check_there(queue, diagnostics));
     UIR_TRY(uir_driver_check_copy(d, c, diagnostics));
     if (!c->rows || !c->row_bytes) return UIR_STATUS_OK;
     char *to = cl_host_of(&c->to), *from = cl_host_of(&c->from);
@@ -161,6 +179,7 @@ uir_status uir_opencl_copy(uir_driver_queue *queue, const uir_driver_copy *c, ui
 
 uir_status uir_opencl_fill(uir_driver_queue *queue, const uir_region *region, unsigned char value,
                            uir_diagnostics *diagnostics) {
+    UIR_TRY(check_there(queue, diagnostics));
     UIR_TRY(uir_driver_check_region(queue->device, region, "the destination of a fill", diagnostics));
     if (!region->size) return UIR_STATUS_OK;
     char *host = cl_host_of(region);
@@ -176,6 +195,7 @@ uir_status uir_opencl_fill(uir_driver_queue *queue, const uir_region *region, un
 /* ---- points ---- */
 uir_status uir_opencl_mark(uir_driver_queue *queue, uir_diagnostics *diagnostics, uint64_t *out_point) {
     const cl_library *cl = &queue->device->cl;
+    UIR_TRY(check_there(queue, diagnostics));
     cl_handle event = NULL, *place = &queue->events[(queue->marked + 1) % queue->point_count];
     int32_t error = cl->clEnqueueMarkerWithWaitList(queue->queue, 0, NULL, &event);
     if (error) return uir_opencl_fail(error, "clEnqueueMarkerWithWaitList", diagnostics);
@@ -195,6 +215,7 @@ static cl_handle event_of(const uir_driver_queue *queue, uint64_t point) {
 uir_status uir_opencl_follow(uir_driver_queue *queue, uir_driver_queue *other, uint64_t point,
                              uir_diagnostics *diagnostics) {
     const cl_library *cl = &queue->device->cl;
+    UIR_TRY(check_there(queue, diagnostics));
     UIR_TRY(uir_driver_check_follow(queue->device, other->device, point, other->marked, diagnostics));
     cl_handle event = event_of(other, point);
     if (other == queue || !event) return UIR_STATUS_OK;
@@ -209,10 +230,12 @@ static void fail(uir_driver_failure *failure, int32_t error) {
     snprintf(failure->text, sizeof failure->text, "OpenCL: %s", uir_opencl_error_name(error, text, sizeof text));
 }
 
-/* Looks every few microseconds, for a flag that no event sets. */
-static uir_status poll_event(const cl_library *cl, cl_handle event, const volatile bool *cancel, int32_t *out_error) {
+/* Looks every few microseconds, for flags that no event sets. */
+static uir_status poll_event(const uir_driver_device *d, cl_handle event, const volatile bool *cancel,
+                             int32_t *out_error) {
     const struct timespec pause = {0, POLL_NANOSECONDS};
-    for (;;) {
+    const cl_library *cl = &d->cl;
+    for (*out_error = 0; !is_given_up(d);) {
         int32_t state = CL_COMPLETE;
         *out_error = cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
         if (!*out_error && state < 0) *out_error = state;
@@ -220,6 +243,7 @@ static uir_status poll_event(const cl_library *cl, cl_handle event, const volati
         if (__atomic_load_n(cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
         nanosleep(&pause, NULL);
     }
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_opencl_wait(uir_driver_queue *queue, uint64_t point, const volatile bool *cancel,
@@ -233,8 +257,13 @@ uir_status uir_opencl_wait(uir_driver_queue *queue, uint64_t point, const volati
     }
     if (!event) return UIR_STATUS_OK;
     int32_t error = cl->clFlush(queue->queue);
-    if (!error && cancel) UIR_TRY(poll_event(cl, event, cancel, &error));
-    if (!error && !cancel) error = cl->clWaitForEvents(1, &event);
+    if (!error && cancel) UIR_TRY(poll_event(queue->device, event, cancel, &error));
+    if (!error && !cancel && !is_given_up(queue->device)) error = cl->clWaitForEvents(1, &event);
+    if (!error && is_given_up(queue->device)) {
+        *out_failure = (uir_driver_failure){.step = UINT32_MAX, .is_lost = true};
+        snprintf(out_failure->text, sizeof out_failure->text, "OpenCL: %s", why_lost);
+        return UIR_STATUS_DEVICE_FAILED;
+    }
     if (!error) return UIR_STATUS_OK;
     fail(out_failure, error);
     return UIR_STATUS_DEVICE_FAILED;
