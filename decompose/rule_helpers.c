@@ -328,7 +328,8 @@ void uir_rule_check_indices(uir_rule_context *context, uir_value_id indices, uir
     if (uir_indices_are_inside(b->module, indices, low, high, count)) return;
     if (count <= UIR_MAX_RANK) uir_index_bounds(b->module, indices, count, bounds);
     uir_value_id looked_at = find_numbers(b->module, indices, count > 1);
-    bool ends = count <= UIR_MAX_RANK && follow_from_sizes(b, bounds, low, high, count);
+    bool ends = count <= UIR_MAX_RANK && !uir_value_info_get(b->module, looked_at)->constant &&
+                follow_from_sizes(b, bounds, low, high, count);
     for (uint32_t k = 0; k < count && ends; k++) highs[k] = admit_none(b, indices, high[k]);
     uir_string name = uir_value_info_get(b->module, looked_at)->name;
     if (ends || !uir_string_length(&b->module->strings, name)) name = uir_value_info_get(b->module, indices)->name;

@@ -166,17 +166,23 @@ void uir_rt_device_unload(uir_package *p) {
 }
 
 /* ---- the constants' copy ---- */
-/* The pages of the host are not needed any more, in this process and in the system's cache of files; a mapped file
- * gives them again. */
+/* The pages of the host are not needed any more, in this process and in the system's cache of files; a mapped file gives
+ * them again. Bytes of the opener's, as an entry of the compile cache, may be of any memory, whose contents stay. */
 static void rest_weights(const uir_package *p) {
     const uir_package_section *weights = uir_rt_find_section(p, UIR_PACKAGE_WEIGHTS, 0);
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), file = (uintptr_t)p->file.data;
-    if (!p->file.mapped || !weights) return;
+    if (!weights) return;
     uintptr_t begin = ((uintptr_t)weights->data + page - 1) / page * page,
               end = ((uintptr_t)weights->data + weights->size) / page * page;
     if (begin >= end) return;
-    (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-    (void)posix_fadvise(p->descriptor, (off_t)(begin - file), (off_t)(end - begin), POSIX_FADV_DONTNEED);
+    if (p->file.mapped) {
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+        (void)posix_fadvise(p->descriptor, (off_t)(begin - file), (off_t)(end - begin), POSIX_FADV_DONTNEED);
+        return;
+    }
+#ifdef MADV_PAGEOUT
+    (void)madvise((void *)begin, end - begin, MADV_PAGEOUT);
+#endif
 }
 
 static uir_status copy_weights(uir_runtime *r) {

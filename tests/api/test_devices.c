@@ -451,41 +451,69 @@ static void write_package(uir_context *context, const char *model, const char *p
     close(file);
 }
 
+/* Runs the model twice: of its mappings of the file less than 5 % are resident then. */
+static void expect_absent(uir_context *c, uir_model *model, const char *path) {
+    uir_session *session = new_session(c, model, NULL);
+    float *row = calloc(WIDTH, sizeof *row);
+    size_t all, before = count_resident(path, &all), after;
+    expect_ok(c, uir_session_bind_input(session, 0, 2, (int64_t[]){1, WIDTH}, NULL, row, WIDTH * sizeof *row), "x");
+    expect_ok(c, uir_session_run(session), "a run");
+    expect_ok(c, uir_session_run(session), "a steady run");
+    after = count_resident(path, &all);
+    print_message("%s: %zu of %zu pages before the first run, %zu after it\n", path, before, all, after);
+    assert_true(all * (size_t)sysconf(_SC_PAGESIZE) >= (size_t)WIDTH * WIDTH * sizeof(float));
+    assert_true(after * 20 < all);
+    uir_session_destroy(session);
+    free(row);
+}
+
+/* A folder whose files' pages can leave memory. */
+static void make_folder(char *folder) {
+    struct statfs about;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(statfs(folder, &about), 0);
+    if (about.f_type != TMPFS) return;
+    rmdir(folder);
+    print_message("skip: /tmp is in memory: its files' pages cannot leave it\n");
+    skip();
+}
+
 /* Once the device has the weights of a mapped package, the host's memory does not. */
 static void weights_leave_the_hosts_memory(void **state) {
     uir_context *c = *state;
     char folder[] = "/tmp/uir-devices-XXXXXX", model_path[64], path[64];
-    struct statfs system;
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(statfs(folder, &system), 0);
-    if (system.f_type == TMPFS) {
-        rmdir(folder);
-        print_message("skip: /tmp is in memory: its files' pages cannot leave it\n");
-        skip();
-    }
+    make_folder(folder);
     snprintf(model_path, sizeof model_path, "%s/m.onnx", folder);
     snprintf(path, sizeof path, "%s/m.uir", folder);
     write_package(c, model_path, path);
     uir_device *device = open_device(c, "null:4");
     const uir_package_open_options options = {.struct_size = sizeof options, .opened = device};
     uir_model *model;
-    size_t all, before, after;
     expect_ok(c, uir_model_open_package_file(c, path, &options, &model), "opening the package");
-    uir_session *session = new_session(c, model, NULL);
-    float *row = calloc(WIDTH, sizeof *row);
-    expect_ok(c, uir_session_bind_input(session, 0, 2, (int64_t[]){1, WIDTH}, NULL, row, WIDTH * sizeof *row), "x");
-    before = count_resident(path, &all);
-    expect_ok(c, uir_session_run(session), "a run");
-    expect_ok(c, uir_session_run(session), "a steady run");
-    after = count_resident(path, &all);
-    print_message("%zu of %zu pages before the first run, %zu after it\n", before, all, after);
-    assert_true(all * (size_t)sysconf(_SC_PAGESIZE) >= (size_t)WIDTH * WIDTH * sizeof(float));
-    assert_true(after * 20 < all);
-    uir_session_destroy(session);
+    expect_absent(c, model, path);
     uir_model_destroy(model);
     uir_device_close(device);
-    free(row);
     unlink(model_path), unlink(path), rmdir(folder);
+}
+
+/* Nor of the package in the compile cache. */
+static void cached_weights_leave_it_too(void **state) {
+    uir_context *c = *state;
+    char folder[] = "/tmp/uir-devices-XXXXXX", path[64], command[80];
+    uir_model *model;
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    write_bytes(path, heavy_model());
+    const uir_model_options options = {
+        .struct_size = sizeof options, .device = "null:4", .cache = folder, .wait = true};
+    expect_ok(c, uir_model_load_file(c, path, &options, &model), "the first load");
+    uir_model_destroy(model);
+    sync();
+    expect_ok(c, uir_model_load_file(c, path, &options, &model), "a load from the cache");
+    expect_absent(c, model, folder);
+    uir_model_destroy(model);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 int main(void) {
@@ -502,6 +530,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_devices_memory_is_limited, begin, end),
         cmocka_unit_test_setup_teardown(values_on_devices_are_limited, begin, end),
         cmocka_unit_test_setup_teardown(weights_leave_the_hosts_memory, begin, end),
+        cmocka_unit_test_setup_teardown(cached_weights_leave_it_too, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

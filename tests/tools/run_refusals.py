@@ -174,6 +174,18 @@ def test_indices_that_are_computed():
         m.takes()
         m.takes(x=floats(0, 4))
         m.refuses("the node", "'p' reaches 11 and must be in -9..8", x=floats(12, 4))
+    with Case() as c:  # coordinates that follow from sizes: of a mask as wide as there are rows and columns
+        m = Model(c, [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]), node("Range", ["zero", "n", "one"], ["p"]),
+                      node("Unsqueeze", ["p", "last"], ["q"]), node("Mul", ["q", "zero"], ["first"]),
+                      node("Concat", ["first", "q"], ["i"], axis=-1), node("GatherND", ["mask", "i"], ["e"], name="the node"),
+                      node("Add", ["x", "e"], ["y"])],
+                  {"x": floats(4), "mask": floats(1, 4)}, {"zero": np.array(0), "one": np.array(1), "last": np.array([-1])},
+                  {"x": ["n"], "mask": ["b", "t"]})
+        m.takes()
+        m.takes(x=floats(0), mask=floats(0, 0))
+        m.refuses("the node", "'i' reaches 3 and must be in -3..2", mask=floats(1, 3))
+        done = run(OPT, m.path, "--after", "drop-dead")
+        expect("ends = 1" in done.out, "coordinates that follow from sizes", done)
     with Case() as c:  # a clip is inside whatever it is of: nothing to look at
         m = Model(c, [node("Clip", ["ids", "zero", "eight"], ["i"]), node("Gather", ["w", "i"], ["y"])],
                   {"ids": integers(1, 200, -6)}, {"w": floats(9, 4), "zero": np.array(0), "eight": np.array(8)},
