@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DECODER_PORTS = 200, DECODER_RANK = 4 };
+enum { DECODER_PORTS = 200, DECODER_RANK = 4, DECODER_POSITIONS = 256 /* that a table of them has at least */ };
 
 typedef struct decoder_cache {
     size_t input, output;
@@ -64,7 +64,7 @@ static inline uint64_t decoder_make_others(uir_context *context, const uir_model
         int64_t *data = uir_value_get_data(values[i]);
         for (uint64_t k = 0; k < uir_value_get_element_count(values[i]) && port.dtype == UIR_DTYPE_I64; k++)
             data[k] = strstr(port.name, "mask")       ? 1
-                      : strstr(port.name, "position") ? past
+                      : strstr(port.name, "position") ? past % DECODER_POSITIONS
                                                       : (int64_t)(7 * k + 3 + (uint64_t)past);
         bytes += uir_value_get_byte_size(values[i]);
     }

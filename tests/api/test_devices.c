@@ -401,6 +401,53 @@ static void values_on_devices_are_limited(void **state) {
     uir_device_close(device);
 }
 
+/* ---- memory that runs out ---- */
+static uir_status use_device(uir_context *context, uir_device *device, const blob *bytes) {
+    const uir_model_options options = {.struct_size = sizeof options, .opened = device, .wait = true, .no_cache = true};
+    const uir_session_options one = {.struct_size = sizeof one, .threads = 1};
+    uir_model *model = NULL;
+    uir_session *session = NULL;
+    uir_value *in = NULL, *out = NULL, *result;
+    float got[6];
+    uir_status status = uir_model_load_memory(context, bytes->data, bytes->length, NULL, &options, &model);
+    if (status == UIR_STATUS_OK) status = uir_session_create(model, &one, &session);
+    if (status == UIR_STATUS_OK) status = uir_value_create_on_device(device, UIR_DTYPE_F32, 2, two, &in);
+    if (status == UIR_STATUS_OK) status = uir_value_create_on_device(device, UIR_DTYPE_F32, 2, two, &out);
+    if (status == UIR_STATUS_OK) status = uir_value_write(in, 0, x, sizeof x);
+    if (status == UIR_STATUS_OK) status = uir_session_set_input(session, 0, in);
+    if (status == UIR_STATUS_OK) status = uir_session_bind_output_value(session, 0, 0, NULL, out);
+    if (status == UIR_STATUS_OK) status = uir_session_submit(session);
+    if (status == UIR_STATUS_OK) status = uir_session_wait(session);
+    if (status == UIR_STATUS_OK) status = uir_session_get_output(session, 0, &result);
+    if (status == UIR_STATUS_OK) status = uir_value_read(result, 0, got, sizeof got);
+    if (status == UIR_STATUS_OK) assert_memory_equal(got, y, sizeof y);
+    uir_value_destroy(in), uir_value_destroy(out);
+    uir_session_destroy(session);
+    uir_model_destroy(model);
+    return status;
+}
+
+static bool use_once(const uir_allocator *allocator) {
+    uir_context *context;
+    uir_device *device = NULL;
+    blob bytes = small_model();
+    uir_status status = uir_context_create(allocator, &context);
+    if (status == UIR_STATUS_OK) {
+        status = uir_device_open(context, "null:1", NULL, &device);
+        if (status == UIR_STATUS_OK) status = use_device(context, device, &bytes);
+        uir_device_close(device);
+        uir_context_destroy(context);
+    }
+    blob_free(&bytes);
+    if (status != UIR_STATUS_OK) assert_int_equal(status, UIR_STATUS_OUT_OF_MEMORY);
+    return status == UIR_STATUS_OK;
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+    (void)state;
+    run_with_failures(use_once);
+}
+
 /* ---- the host's pages ---- */
 enum { WIDTH = 2048, TMPFS = 0x01021994 };
 
@@ -529,6 +576,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_devices_memory_is_limited, begin, end),
         cmocka_unit_test_setup_teardown(values_on_devices_are_limited, begin, end),
+        cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test_setup_teardown(weights_leave_the_hosts_memory, begin, end),
         cmocka_unit_test_setup_teardown(cached_weights_leave_it_too, begin, end),
     };
