@@ -18,10 +18,8 @@ static void forward(void *user, const uir_check_report *report) {
 static uir_status check(uir_call *call, const uir_allocator *allocator, uir_operation *operation, const char *path,
                         uir_value *const *inputs, size_t input_count, const uir_model_check_options *options) {
     const uir_onnx_overrides overrides = {options->overrides, options->override_count};
-    uir_onnx_source source = {.path = path,
-                              .external_data = options->external_data,
-                              .no_map = options->no_map,
-                              .overrides = &overrides};
+    uir_onnx_source source = {
+        .path = path, .external_data = options->external_data, .no_map = options->no_map, .overrides = &overrides};
     uir_check_options check = {.device = options->device,
                                .exact = options->exact,
                                .strict = options->strict,

@@ -13,8 +13,8 @@ typedef struct uir_bounds {
     bool attained;     /* one of the elements, if any, equals `low`, and one equals `high` */
 } uir_bounds;
 
-/* Bounds of coordinates: of each of the `count` indices along the value's last axis, or of all elements if `count` is 1.
- * Dims are made in module->dims. Work is bounded; of a constant all elements are read. */
+/* Bounds of coordinates: of each of the `count` indices along the value's last axis, or of all elements if `count`
+ * is 1. Dims are made in module->dims. Work is bounded; of a constant all elements are read. */
 void uir_index_bounds(uir_module *module, uir_value_id indices, uint32_t count, uir_bounds *out_bounds);
 
 /* Whether bounds of the elements are known and inside [low, high). */

@@ -166,8 +166,9 @@ void uir_rt_device_unload(uir_package *p) {
 }
 
 /* ---- the constants' copy ---- */
-/* The pages of the host are not needed any more, in this process and in the system's cache of files; a mapped file gives
- * them again. Bytes of the opener's, as an entry of the compile cache, may be of any memory, whose contents stay. */
+/* The pages of the host are not needed any more, in this process and in the system's cache of files; a mapped file
+ * gives them again. Bytes of the opener's, as an entry of the compile cache, may be of any memory, whose contents stay.
+ */
 static void rest_weights(const uir_package *p) {
     const uir_package_section *weights = uir_rt_find_section(p, UIR_PACKAGE_WEIGHTS, 0);
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), file = (uintptr_t)p->file.data;
