@@ -209,7 +209,7 @@ static uint64_t get_bus_bytes(const uir_session *session) {
 static void values_stay_on_the_device(void **state) {
     uir_context *c = *state;
     for (int seed = 0; seed < 6; seed++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "null:%d", seed);
         uir_device *device = open_device(c, name);
         uir_model *model = load_on(c, small_model(), device, NULL), *next = load_on(c, small_model(), device, NULL);
