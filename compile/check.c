@@ -12,6 +12,7 @@ typedef struct checker {
     uir_diagnostics *diagnostics;
     uir_arena arena;
     bool native;
+    const char *on_device; /* the device with memory of its own that runs each kernel last; NULL: native code does */
     uir_launcher *launcher;
     uint64_t checked[UIR_STAGE_COUNT], skipped[UIR_STAGE_COUNT];
     bool differs;
@@ -44,7 +45,7 @@ static uir_progress part_of(const checker *c, check_step step) {
 /* Whether --check runs the kernels that the stage has made. */
 static bool is_looked_at(const checker *c, uir_stage stage) {
     const uir_stage_row *row = uir_stage_get(stage);
-    return row->launch && (stage != UIR_STAGE_NATIVE || c->native);
+    return row->launch && (stage != UIR_STAGE_NATIVE || c->native || c->on_device);
 }
 
 /* A launch goes through the stages again. */
@@ -53,9 +54,19 @@ static uir_status advance_launch(const checker *c) {
                              c->groups ? (double)c->launched / c->groups : 0);
 }
 
+/* The last stage is the device's. */
+static const char *name_stage(const checker *c, uir_stage stage) {
+    return stage == UIR_STAGE_NATIVE && c->on_device ? c->on_device : uir_stage_get(stage)->checked;
+}
+
+static uir_status launch_stage(const checker *c, uir_stage stage, const uir_launch *at, void *const *outputs,
+                               uir_diagnostics *said) {
+    return stage == UIR_STAGE_NATIVE && c->on_device ? uir_launch_igraph(at, c->on_device, outputs, said)
+                                                     : uir_stage_get(stage)->launch(at, outputs, said);
+}
+
 static void say(checker *c, uir_stage stage, const char *kernel, const char *node, const char *text) {
-    uir_check_report report = {
-        uir_stage_get(stage)->checked, kernel, node, !*text, c->checked[stage], c->skipped[stage], text};
+    uir_check_report report = {name_stage(c, stage), kernel, node, !*text, c->checked[stage], c->skipped[stage], text};
     if (*text) c->differs = true;
     if (c->options->report) c->options->report(c->options->user, &report);
 }
@@ -217,7 +228,7 @@ static uir_status check_stage(launch *l, uir_stage stage, void *const *outputs, 
     uir_diagnostics said;
     UIR_TRY(advance_launch(l->c));
     uir_diagnostics_init(&said, l->c->allocator);
-    uir_status status = judge(l, stage, uir_stage_get(stage)->launch(&l->at, outputs, &said), &said, out_fine);
+    uir_status status = judge(l, stage, launch_stage(l->c, stage, &l->at, outputs, &said), &said, out_fine);
     uir_diagnostics_deinit(&said);
     if (*out_fine) *out_fine = compare_launch(l, stage, outputs, wanted, bits);
     return status;
@@ -347,7 +358,8 @@ uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, ui
     uir_compile_call first = {.diagnostics = diagnostics, .progress = part_of(&c, READ)},
                      second = {.diagnostics = diagnostics, .progress = part_of(&c, READ_AGAIN)};
     const uir_device_row *row = uir_device_find(options->device, NULL);
-    c.native = row && uir_device_is_native(row);
+    c.on_device = row && uir_device_has_driver(row) ? options->device : NULL;
+    c.native = row && !c.on_device && uir_device_is_native(row);
     uir_arena_init(&c.arena, allocator);
     uir_compile_init(&plain, source, &device, allocator, &c.arena);
     uir_compile_init(&cleaned, source, &device, allocator, &c.arena);

@@ -5,16 +5,17 @@
  * cleaned, with operands rounded to half types, with Winograd convolutions. Groups are compared with the last graph by
  * bits. Then each launch of each kernel runs separately, on the reference's own operands. Naive loop AST, scheduled
  * loop AST and iGraph are compared by tolerance, since they add in other orders; the VM with the iGraph's interpreter,
- * and native code with the VM, by bits. Launches of more than `limit` operations are too large for the interpreters of
- * loops and iGraphs: there the VM is compared with the group's results by tolerance, and native code with the VM by
- * bits. */
+ * and native code, or the device with memory of its own, with the VM, by bits. Launches of more than `limit` operations
+ * are too large for the interpreters of loops and iGraphs: there the VM is compared with the group's results by
+ * tolerance, and native code with the VM by bits. */
 #ifndef UIR_COMPILE_CHECK_H
 #define UIR_COMPILE_CHECK_H
 
 #include "compile/compile.h"
 
 typedef struct uir_check_report {
-    const char *stage;  /* "cleaned", "precision", "winograd", "fusion", "loop", "schedule", "igraph", "vm", "cpu" */
+    const char *stage;  /* "cleaned", "precision", "winograd", "fusion", "loop", "schedule", "igraph", "vm", "cpu", or a
+                           device as "null:7" */
     const char *kernel; /* "" for a whole graph */
     const char *node;   /* ONNX node; "" if unknown */
     bool agrees;

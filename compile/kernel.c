@@ -1,4 +1,5 @@
 #include "compile/kernel.h"
+#include "compile/device_kernel.h"
 
 #include "backends/descriptions/descriptions.h"
 #include "base/target_name.h"
@@ -151,7 +152,8 @@ uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter
 struct uir_kernel_runner {
     uir_allocator allocator;
     const uir_target_engine *engine;
-    void *state; /* the engine's own; NULL: not open */
+    void *state;                  /* the engine's own; NULL: not open */
+    uir_device_kernel *on_device; /* NULL: the engine runs it */
 };
 
 const char *uir_kernel_runner_name(size_t index) {
@@ -206,12 +208,35 @@ uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostic
     return find_runner(name, diagnostics, &engine);
 }
 
+static bool is_on_device(const char *name) {
+    const uir_device_row *row = uir_device_find(name, NULL);
+    return row && uir_device_has_driver(row);
+}
+
+static uir_status create_on_device(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
+                                   const volatile bool *cancel, uir_diagnostics *diagnostics,
+                                   uir_kernel_runner **out_runner) {
+    const char *parameter;
+    const uir_device_row *row = uir_device_find(name, &parameter);
+    uir_kernel_runner *runner;
+    UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
+    *runner = (uir_kernel_runner){.allocator = *allocator};
+    uir_status status =
+        uir_device_kernel_open(allocator, row, parameter, igraph, cancel, diagnostics, &runner->on_device);
+    if (status == UIR_STATUS_OK)
+        *out_runner = runner;
+    else
+        uir_kernel_runner_destroy(runner);
+    return status;
+}
+
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
                                     const volatile bool *cancel, uir_diagnostics *diagnostics,
                                     uir_kernel_runner **out_runner) {
     const uir_target_engine *engine;
     uir_kernel_runner *runner;
     *out_runner = NULL;
+    if (is_on_device(name)) return create_on_device(allocator, name, igraph, cancel, diagnostics, out_runner);
     UIR_TRY(find_runner(name, diagnostics, &engine));
     if (engine->machine && strcmp(engine->machine, igraph->machine->name)) {
         return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "run the kernel on the interpreter",
@@ -234,10 +259,12 @@ void uir_kernel_runner_destroy(uir_kernel_runner *runner) {
     if (!runner) return;
     uir_allocator allocator = runner->allocator;
     if (runner->state) runner->engine->close(runner->state);
+    uir_device_kernel_close(runner->on_device);
     uir_release(&allocator, runner, sizeof *runner);
 }
 
 uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                                  uint32_t threads, uir_diagnostics *diagnostics) {
+    if (runner->on_device) return uir_device_kernel_run(runner->on_device, arguments, sizes, diagnostics);
     return runner->engine->run(runner->state, arguments, sizes, threads, diagnostics);
 }

@@ -1,7 +1,7 @@
 /* Runs kernels on the devices of this build: the table of engines for iGraphs, for tools and tests.
  *
- * In: a verified iGraph and the name of a runner: "interpreter", "vm[:isa]", "cpu[:variant]". Out: its run on a
- * caller's buffers. */
+ * In: a verified iGraph and the name of a runner: "interpreter", "vm[:isa]", "cpu[:variant]", or a device with memory
+ * of its own as "null:7". Out: its run on a caller's buffers. */
 #ifndef UIR_COMPILE_KERNEL_H
 #define UIR_COMPILE_KERNEL_H
 
@@ -9,10 +9,10 @@
 
 /* The device descriptions that kernel texts may name after `on`. */
 typedef struct uir_compile_machines uir_compile_machines;
-/* The first description is this processor's: of the variant that `device` names, as "cpu:avx2" does; of the best variant
- * of this machine for NULL and for any other device. INVALID_ARGUMENT for an unknown variant. */
-uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *device,
-                                       uir_diagnostics *diagnostics, uir_compile_machines **out_devices);
+/* The first description is this processor's: of the variant that `device` names, as "cpu:avx2" does; of the best
+ * variant of this machine for NULL and for any other device. INVALID_ARGUMENT for an unknown variant. */
+uir_status uir_compile_machines_create(const uir_allocator *allocator, const char *device, uir_diagnostics *diagnostics,
+                                       uir_compile_machines **out_devices);
 /* Adds the devices of a text, replacing those of the same name except the CPU of this machine. `*out_first` is the
  * first one added. Errors in the text are reported with their line. */
 uir_status uir_compile_machines_add(uir_compile_machines *devices, const char *text, size_t length, const char *file,

@@ -104,7 +104,8 @@ typedef struct uir_model_check_options {
     size_t override_count;
 } uir_model_check_options;
 /* Compiles the model for a device and compares every stage with the one before, on these inputs: primitives, cleaned
- * graph, groups, loop ASTs, iGraphs, the VM, native code (docs/design.md). UIR_STATUS_DIFFERENT if a stage differs. */
+ * graph, groups, loop ASTs, iGraphs, the VM, native code or a device of its own (docs/design.md). UIR_STATUS_DIFFERENT
+ * if a stage differs. */
 UIR_API UIR_WARN_UNUSED uir_status uir_model_check_file(uir_context *context, const char *path,
                                                         uir_value *const *inputs, size_t input_count,
                                                         const uir_model_check_options *options);
