@@ -3,7 +3,7 @@
 
 In: uir-run in $UIR_BIN, the written-out models in $UIR_MODELS_BUILT. Arguments: models (default: a few quick ones on
 their first data set; --all: every one there is, on each of its sets), --device (default vm, which needs no compiler;
-cpu compares compiled kernels too). Out: a line per failure, then `N passed, M failed, S skipped`.
+cpu compares compiled kernels too, and a device with memory of its own, as null:3, its own runs of each kernel). Out: a line per failure, then `N passed, M failed, S skipped`.
 """
 import glob
 import os
@@ -22,11 +22,12 @@ def check(name, data, device):
     for option in ["--check", "--check=all"]:
         done = run(RUN, find_model(name), "--data", data, option, "--device", device, timeout=LIMIT_S)
         expect(done.returncode == 0, f"{name} {os.path.basename(data)}", done)
-        lines = re.findall(r"^check (\w+) +(\d+) agree(?:, (\d+) too large \(--check=all\))?$", done.out, re.M)
+        lines = re.findall(r"^check ([\w:]+) +(\d+) agree(?:, (\d+) too large \(--check=all\))?$", done.out, re.M)
         counts = {stage: int(count) for stage, count, _ in lines}
         if not any(int(skipped or 0) and not int(count) for _, count, skipped in lines):
             break  # else all that it has is too large: it takes its time
-    for stage in STAGES + (["cpu"] if device.startswith("cpu") else []):
+    last = {"vm": [], "cpu": ["cpu"]}.get(device.split(":")[0], [device])
+    for stage in STAGES + last:
         expect(counts.get(stage, 0) > 0, f"{name} {os.path.basename(data)}: nothing was compared at {stage}", done)
 
 
