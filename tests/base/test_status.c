@@ -333,6 +333,21 @@ static void test_every_allocation_may_fail(void **state) {
     run_with_failures(report_some);
 }
 
+static const char *get_word(void *user, size_t index) {
+    return ((const char *const *)user)[index];
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    const char *words[] = {"cpu", "vm", "null", "", "interpreter", NULL};
+    assert_string_equal(uir_find_nearest("nul", get_word, words), "null");
+    assert_string_equal(uir_find_nearest("interpetrer", get_word, words), "interpreter");
+    assert_string_equal(uir_find_nearest("cpv", get_word, words), "cpu");
+    assert_string_equal(uir_find_nearest("vm", get_word, words), "vm");
+    assert_null(uir_find_nearest("opencl", get_word, words));
+    assert_null(uir_find_nearest("", get_word, words + 5));
+}
+
 static void test_edit_distance(void **state) {
     (void)state;
     assert_int_equal(uir_edit_distance("", ""), 0);
@@ -374,6 +389,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_flood_is_only_counted, begin, end),
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_edit_distance),
+        cmocka_unit_test(test_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
