@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from graphs import GRAPHS, write  # noqa: E402
 from suite import MODELS, NO_MODELS, Suite, find_model, list_models, make_parser, run  # noqa: E402
 
-QUICK = ["gru_seq", "dlrm", "lstm_classifier", "silero_vad", "espcn", "llama_tiny_op23", "yolo_tiny", "gpt2_kv"]
+QUICK = ["gru_seq", "dlrm", "lstm_classifier", "silero_vad", "espcn", "llama_tiny_op23"]
 COUNTS = ("waits", "bytes_to_device", "bytes_from_device")
 UNKNOWN = ("unknown_sizes", "unknown_turns", "unknown_branches")
 suite = Suite()
