@@ -122,6 +122,12 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
         machine = &c->machine.description;
     }
     uir_lowering_init(&c->lowering, c->primitives, machine, &c->allocator);
+    const uir_device_row *host = c->row ? uir_device_find_host(c->row) : NULL;
+    if (host) {
+        c->host_target = uir_target_of(host);
+        UIR_TRY(uir_target_describe(host, NULL, diagnostics, &c->host));
+        c->lowering.host = &c->host.description;
+    }
     c->lowering.isolates_faults = c->options.isolates_faults;
     return UIR_STATUS_OK;
 }

@@ -55,7 +55,8 @@ typedef struct uir_compile_native {
 typedef struct uir_compile_contents {
     const uir_compile_native *natives; /* one per variant of the device */
     uint32_t native_count;
-    bool custom; /* nodes without a kernel are left to the opener of the package; else each is an error */
+    bool custom;      /* nodes without a kernel are left to the opener of the package; else each is an error */
+    bool no_fallback; /* nodes that the device cannot compute are errors; else the host computes them */
     const char *const *metadata;  /* key, value, key, value ... */
     uint32_t metadata_count;      /* pairs */
     const uir_package_sink *sink; /* NULL: writes none, reports the nodes that need the opener */
@@ -111,6 +112,8 @@ typedef struct uir_compile {
     const uir_device_row *row;      /* set by the first stage after CLEANED, as are the next three */
     const uir_target *target;
     uir_target_machine machine;
+    const uir_target *host_target; /* of the host beside a device with memory of its own; NULL: none */
+    uir_target_machine host;
     uir_lowering lowering;
     const uir_igraph **igraphs; /* after RUNS: all variants of all kernels */
     uint32_t igraph_count;

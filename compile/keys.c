@@ -25,11 +25,10 @@ uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
     const uir_device_row *row = uir_device_find(c->options.device, &variant);
     uir_target_machine machine;
     if (!row) return UIR_STATUS_NOT_FOUND;
-    const uir_target *target = uir_target_of(row);
     UIR_TRY(uir_target_describe(row, variant, NULL, &machine)); /* the model's own loading says it */
     uir_text_append_format(text, "package %d, %s ",
                            uir_device_has_driver(row) ? UIR_PACKAGE_VERSION : UIR_PACKAGE_VERSION_HOST, row->name);
-    target->describe_key(&machine, text);
+    uir_target_describe_key(row, &machine, text);
     uir_text_append_string(text, c->options.within_nodes ? "\nno fusion\n" : "\n");
     if (c->options.exact) uir_text_append_string(text, "exact\n");
     if (c->options.strict) uir_text_append_string(text, "strict\n");

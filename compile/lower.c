@@ -94,6 +94,8 @@ static uir_status judge(uir_lowering *lowering, uir_status status, const char *n
 typedef struct work {
     uir_lowering *lowering;
     const uir_compile_call *call;
+    const uir_fusion_options *fusion;
+    bool is_of_host;            /* builds for the host's machine; else only groups of dtypes that the device lacks */
     uint32_t first_node;        /* groups before it are done */
     uir_strings texts;          /* naive loop ASTs of the kernels that are built here, without a name */
     uir_vector(uint32_t) built; /* by text: the kernel's index */
@@ -150,7 +152,7 @@ static uir_status set_kernel(work *w, uir_node_id group, uint32_t index) {
 }
 
 /* Takes the function over. */
-static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *function) {
+static uir_status add_kernel(work *w, uir_node_id group, const uir_machine *machine, uir_loop_function *function) {
     uir_string text = {0}, named;
     uir_status status = print_nameless(w, function, &text);
     if (status == UIR_STATUS_OK && text.id < w->built.count) {
@@ -175,9 +177,10 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     if (status == UIR_STATUS_OK) status = uir_strings_intern(&w->names, name, strlen(name), &named);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->built, w->lowering->kernels.count);
     if (status == UIR_STATUS_OK && w->call->records)
-        status = uir_record_identify(w->lowering->machine, uir_string_text(&w->texts, text),
-                                     uir_string_length(&w->texts, text), &w->lowering->allocator, &kernel.identity);
+        status = uir_record_identify(machine, uir_string_text(&w->texts, text), uir_string_length(&w->texts, text),
+                                     &w->lowering->allocator, &kernel.identity);
     kernel.lowered.naive = function;
+    kernel.lowered.machine = machine;
     uir_text_init(&kernel.lowered.steps, &w->lowering->allocator);
     if (status == UIR_STATUS_OK) status = uir_vector_push(&w->lowering->arena, &w->lowering->kernels, kernel);
     if (status != UIR_STATUS_OK) {
@@ -187,9 +190,9 @@ static uir_status add_kernel(work *w, uir_node_id group, uir_loop_function *func
     return set_kernel(w, group, w->lowering->kernels.count - 1);
 }
 
-static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_diagnostics *said) {
+static uir_status refuse(uir_lowering *lowering, uir_node_id group, bool is_of_host, const uir_diagnostics *said) {
     const char *why = said->first ? said->first->message : "it has no kernel";
-    uir_lowering_refusal refusal = {.group = group};
+    uir_lowering_refusal refusal = {.group = group, .is_of_host = is_of_host};
     refusal.is_whole =
         uir_node_find_attribute(lowering->module, uir_node_get(lowering->module, group), "slack") != NULL;
     uir_node_remove_attribute(lowering->module, group, "kernel");
@@ -200,18 +203,46 @@ static uir_status refuse(uir_lowering *lowering, uir_node_id group, const uir_di
     return uir_vector_push(&lowering->arena, &lowering->refusals, refusal);
 }
 
+/* The group is the host's, since the device cannot compute it. */
+static uir_status note_placed(uir_lowering *lowering, uir_node_id group, const char *why) {
+    uir_lowering_refusal placed = {.group = group};
+    UIR_TRY_ALLOCATE(placed.why, uir_arena_copy_string(&lowering->arena, why, strlen(why)));
+    return uir_vector_push(&lowering->arena, &lowering->placed, placed);
+}
+
+/* The machine that the group's kernel is made for. */
+static uir_status choose_machine(work *w, uir_node_id group, const uir_machine **out_machine) {
+    uir_lowering *lowering = w->lowering;
+    const uir_module *module = lowering->module;
+    uir_dtype dtype;
+    *out_machine = w->is_of_host ? lowering->host : lowering->machine;
+    if (w->is_of_host || !lowering->host) return UIR_STATUS_OK;
+    const uir_attribute *body = uir_node_find_attribute(module, uir_node_get(module, group), "body");
+    const uir_graph_info *graph = uir_graph_get(module, body->value.graph);
+    for (uint32_t n = 0; n < graph->nodes.count; n++) {
+        char why[120];
+        if (!uir_fusion_is_for_host(module, uir_node_get(module, graph->nodes.data[n]), w->fusion, &dtype)) continue;
+        *out_machine = lowering->host;
+        snprintf(why, sizeof why, "the chip %s has no %s", lowering->machine->chip, uir_dtype_name(dtype));
+        return note_placed(lowering, group, why);
+    }
+    return UIR_STATUS_OK;
+}
+
 static uir_status build_group(work *w, uir_node_id group) {
     uir_loop_function *function = NULL;
+    const uir_machine *machine;
     uir_diagnostics said;
+    UIR_TRY(choose_machine(w, group, &machine));
     uir_diagnostics_init(&said, &w->lowering->allocator);
     uir_status status =
         uir_lower_build(w->lowering->module, group, "kernel", &w->lowering->allocator, &said, &function);
     if (status == UIR_STATUS_OK) {
-        status = add_kernel(w, group, function);
+        status = add_kernel(w, group, machine, function);
     } else {
         const char *name = describe_group(w->lowering->module, uir_node_get(w->lowering->module, group));
         status = judge(w->lowering, status, name, UIR_STAGE_LOOP, &said, w->call->diagnostics);
-        if (status == UIR_STATUS_OK) status = refuse(w->lowering, group, &said);
+        if (status == UIR_STATUS_OK) status = refuse(w->lowering, group, machine == w->lowering->host, &said);
     }
     uir_diagnostics_deinit(&said);
     return status;
@@ -239,20 +270,24 @@ static uir_status build_groups(work *w, uir_graph_id graph, uint32_t *seen) {
 }
 
 /* ---- kernels onwards ---- */
+static const uir_machine *machine_of(const uir_lowering *lowering, const uir_lowered *kernel) {
+    return kernel->machine ? kernel->machine : lowering->machine;
+}
+
 uir_status uir_kernel_schedule(const uir_lowering *lowering, uir_lowered *kernel, uir_diagnostics *diagnostics) {
     kernel->scheduled.allocator = lowering->allocator;
     if (kernel->given)
-        return uir_lower_replay(kernel->naive, lowering->machine, kernel->given, &kernel->steps, diagnostics,
+        return uir_lower_replay(kernel->naive, machine_of(lowering, kernel), kernel->given, &kernel->steps, diagnostics,
                                 &kernel->scheduled);
-    return uir_lower_schedule(kernel->naive, lowering->machine, &kernel->choice, &kernel->steps, diagnostics,
+    return uir_lower_schedule(kernel->naive, machine_of(lowering, kernel), &kernel->choice, &kernel->steps, diagnostics,
                               &kernel->scheduled);
 }
 
 uir_status uir_kernel_make_igraphs(const uir_lowering *lowering, uir_lowered *kernel, uir_diagnostics *diagnostics) {
     kernel->igraphs.allocator = lowering->allocator;
     for (uint32_t i = 0; i < kernel->scheduled.count; i++)
-        UIR_TRY(uir_lower_kernel(kernel->scheduled.variants[i].function, lowering->machine, &lowering->allocator,
-                                 diagnostics, &kernel->igraphs));
+        UIR_TRY(uir_lower_kernel(kernel->scheduled.variants[i].function, machine_of(lowering, kernel),
+                                 &lowering->allocator, diagnostics, &kernel->igraphs));
     return UIR_STATUS_OK;
 }
 
@@ -266,10 +301,11 @@ uir_status uir_kernel_form_runs(const uir_lowering *lowering, uir_lowered *kerne
 /* The groups that the kernel was to compute are the interpreter's. */
 static uir_status drop_kernel(uir_lowering *lowering, uint32_t at, const uir_diagnostics *said) {
     uir_module *module = lowering->module;
+    bool is_of_host = uir_lowering_is_host_kernel(lowering, &lowering->kernels.data[at]);
     for (uint32_t n = 1; n < module->nodes.count; n++) {
         uir_node_info *node = uir_node_get(module, (uir_node_id){n});
         if (node->kernel == at + 1)
-            UIR_TRY(refuse(lowering, (uir_node_id){n}, said));
+            UIR_TRY(refuse(lowering, (uir_node_id){n}, is_of_host, said));
         else if (node->kernel > at + 1)
             node->kernel--;
     }
@@ -361,6 +397,7 @@ static uir_status advance_kernels(uir_lowering *lowering, uir_stage stage, uint3
 /* ---- groups that no kernel computes ---- */
 static uir_fusion_options fusion_options(const uir_compile *c, uint32_t rewrites_off) {
     return (uir_fusion_options){.machine = c->lowering.machine,
+                                .host = c->lowering.host,
                                 .within_nodes = c->options.within_nodes,
                                 .rewrites_off = c->options.unfused ? UINT32_MAX : rewrites_off};
 }
@@ -396,11 +433,38 @@ static uir_status unfuse_refused(uir_compile *c, bool contractions, uint32_t rew
     return count ? uir_unfuse(module, groups, count, &fusion, diagnostics) : UIR_STATUS_OK;
 }
 
-static uir_status build_from(uir_lowering *lowering, uint32_t first_node, const uir_compile_call *call) {
-    work w = {.lowering = lowering, .call = call, .first_node = first_node};
+static uir_status build_from(uir_compile *c, uint32_t first_node, const uir_compile_call *call) {
+    const uir_fusion_options fusion = fusion_options(c, 0);
+    work w = {.lowering = &c->lowering, .call = call, .fusion = &fusion, .first_node = first_node};
     uint32_t seen = 0;
     UIR_TRY(begin_work(&w));
-    return build_groups(&w, lowering->module->main, &seen);
+    return build_groups(&w, c->lowering.module->main, &seen);
+}
+
+/* Refused groups of a device get kernels of the host. */
+static uir_status place_refused(uir_compile *c, const uir_compile_call *call, bool *out_any) {
+    uir_lowering *lowering = &c->lowering;
+    work w = {.lowering = lowering, .call = call, .is_of_host = true};
+    uir_lowering_refusal *refused;
+    uint32_t count = 0, kept = 0;
+    *out_any = false;
+    if (!lowering->host || !lowering->refusals.count) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(refused, uir_arena_allocate_array(&lowering->arena, lowering->refusals.count, sizeof *refused));
+    for (uint32_t i = 0; i < lowering->refusals.count; i++) {
+        uir_lowering_refusal refusal = lowering->refusals.data[i];
+        if (refusal.is_whole || refusal.is_of_host)
+            lowering->refusals.data[kept++] = refusal;
+        else
+            refused[count++] = refusal;
+    }
+    lowering->refusals.count = kept;
+    *out_any = count > 0;
+    if (count) UIR_TRY(begin_work(&w));
+    for (uint32_t i = 0; i < count; i++) {
+        UIR_TRY(note_placed(lowering, refused[i].group, refused[i].why));
+        UIR_TRY(build_group(&w, refused[i].group));
+    }
+    return UIR_STATUS_OK;
 }
 
 static bool has_layouts(const uir_module *module, const uir_value_id *values, uint32_t count) {
@@ -430,16 +494,19 @@ static uir_status convert_around_refused(uir_compile *c, uir_diagnostics *diagno
     return count ? uir_convert_around(module, groups, count, &fusion, diagnostics) : UIR_STATUS_OK;
 }
 
-/* First products go apart, then everything, then layouts end where no kernel is; what comes of it goes as far as all
- * others are. */
+enum { PRODUCTS, NODES, HOST, LAYOUTS, ROUNDS };
+
+/* First products go apart, then everything, then the host's kernels compute it, then layouts end where no kernel is;
+ * what comes of it goes as far as all others are. */
 static uir_status retry_refused(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
-    for (uint32_t round = 0; round < 3; round++) {
+    for (uint32_t round = 0; round < ROUNDS; round++) {
         uint32_t first_node = c->lowering.module->nodes.count, first = c->lowering.kernels.count;
         uint32_t off = round ? UINT32_MAX : 1u << UIR_FUSION_ATTENTION | 1u << UIR_FUSION_SIBLINGS;
         bool any;
-        UIR_TRY(round < 2 ? unfuse_refused(c, !round, off, call->diagnostics, &any)
-                          : convert_around_refused(c, call->diagnostics, &any));
-        if (any) UIR_TRY(build_from(&c->lowering, first_node, call));
+        UIR_TRY(round <= NODES  ? unfuse_refused(c, round == PRODUCTS, off, call->diagnostics, &any)
+                : round == HOST ? place_refused(c, call, &any)
+                                : convert_around_refused(c, call->diagnostics, &any));
+        if (any && round != HOST) UIR_TRY(build_from(c, first_node, call));
         for (uir_stage s = UIR_STAGE_LOOP + 1; any && s <= stage; s++)
             UIR_TRY(advance_kernels(&c->lowering, s, first, call));
     }
@@ -487,7 +554,7 @@ uir_status uir_compile_fuse(uir_compile *c, uir_stage stage, const uir_compile_c
 }
 
 uir_status uir_compile_build_loops(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
-    UIR_TRY(build_from(&c->lowering, 0, call));
+    UIR_TRY(build_from(c, 0, call));
     return retry_refused(c, stage, call);
 }
 

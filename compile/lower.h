@@ -4,7 +4,10 @@
  * scheduled variants and their iGraphs. Groups with equal loop ASTs share a kernel. A group without a kernel keeps its
  * body and lacks the attribute `kernel`; a refusal gives the reason. A fault of the compiler ends the compile. With
  * isolates_faults, the fault's group remains without a kernel instead, as after a refusal. Each such fault is listed in
- * `faults`. */
+ * `faults`.
+ *
+ * A device beside a host gives the host the groups that it cannot compute: those of a dtype that it lacks, and refused
+ * ones that cannot be split. They get kernels for the host's machine. */
 #ifndef UIR_COMPILE_LOWER_H
 #define UIR_COMPILE_LOWER_H
 
@@ -26,7 +29,8 @@ typedef struct uir_lowering_kernel {
 typedef struct uir_lowering_refusal {
     uir_node_id group;
     const char *why;
-    bool is_whole; /* cannot be split: slack of its operands is counted already */
+    bool is_whole;   /* cannot be split: slack of its operands is counted already */
+    bool is_of_host; /* refused for the host's machine too */
 } uir_lowering_refusal;
 
 typedef struct uir_lowering {
@@ -34,8 +38,10 @@ typedef struct uir_lowering {
     uir_arena arena;
     uir_module *module; /* borrowed */
     const uir_machine *machine;
+    const uir_machine *host; /* of the host beside a device; NULL: none */
     uir_vector(uir_lowering_kernel) kernels;
     uir_vector(uir_lowering_refusal) refusals;
+    uir_vector(uir_lowering_refusal) placed; /* groups that the device refused, which have kernels of the host */
     bool isolates_faults;
     uir_vector(const char *) faults; /* "kernel NAME, STAGE: WHY", in the order found */
 } uir_lowering;
@@ -45,6 +51,10 @@ void uir_lowering_init(uir_lowering *lowering, uir_module *module, const uir_mac
 void uir_lowering_deinit(uir_lowering *lowering); /* also if zeroed */
 /* The kernel of a node of the module; NULL: none computes it. */
 uir_lowering_kernel *uir_lowering_get_kernel(const uir_lowering *lowering, const uir_node_info *node);
+/* Whether the kernel is the host's, beside those of a device. */
+static inline bool uir_lowering_is_host_kernel(const uir_lowering *lowering, const uir_lowering_kernel *kernel) {
+    return lowering->host && kernel->lowered.machine == lowering->host;
+}
 /* NULL for an unknown name. */
 uir_lowering_kernel *uir_lowering_find_kernel(const uir_lowering *lowering, const char *name);
 /* Adds a kernel that has only a name. */

@@ -1,5 +1,6 @@
 /* The last stages: iGraphs to a package, which runs on the VM as it is, and to native code, which takes over. */
 #include "compile/stages.h"
+#include "package/plan.h"
 #include "planner/planner.h"
 
 uir_status uir_compile_list_igraphs(uir_compile *c) {
@@ -29,6 +30,12 @@ uir_status uir_compile_build_native(uir_compile *c, uir_stage stage, const uir_c
     return c->target->build(&c->allocator, build->options, &input, call->diagnostics, build->object);
 }
 
+/* Where the kernel's code can run. */
+static uint32_t find_domains(const uir_compile *c, const uir_lowering_kernel *kernel) {
+    if (!c->host_target || uir_lowering_is_host_kernel(&c->lowering, kernel)) return 1u << UIR_PLAN_ON_HOST;
+    return 1u << UIR_PLAN_ON_DEVICE | (uir_target_is_narrowed(c->row) ? 1u << UIR_PLAN_ON_HOST : 0);
+}
+
 static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_compile_contents *contents,
                         uir_diagnostics *diagnostics) {
     uint32_t kernel_count = c->lowering.kernels.count,
@@ -43,7 +50,7 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
     UIR_TRY_ALLOCATE(scratch_bytes, uir_arena_allocate_array(scratch, c->igraph_count + 1, sizeof *scratch_bytes));
     for (uint32_t k = 0; k < kernel_count; k++) {
         const uir_lowering_kernel *kernel = &c->lowering.kernels.data[k];
-        sources[k] = (uir_plan_source){kernel->name, &kernel->lowered.igraphs};
+        sources[k] = (uir_plan_source){kernel->name, &kernel->lowered.igraphs, find_domains(c, kernel), NULL};
     }
     for (uint32_t i = 0; i < c->igraph_count && native_count; i++) {
         symbols[i] = c->names.symbols[i];
@@ -60,13 +67,19 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
     }
     const uir_lowering *lowering = &c->lowering;
     UIR_TRY_ALLOCATE(reasons, uir_arena_allocate_array(scratch, lowering->module->nodes.count + 1, sizeof *reasons));
+    for (uint32_t i = 0; i < lowering->placed.count; i++) {
+        uint32_t kernel = uir_node_get(lowering->module, lowering->placed.data[i].group)->kernel;
+        if (kernel) sources[kernel - 1].why = lowering->placed.data[i].why;
+    }
     for (uint32_t i = 0; i < lowering->refusals.count; i++)
         reasons[lowering->refusals.data[i].group.id] = lowering->refusals.data[i].why;
     uir_plan_options options = {.objects = objects,
                                 .object_count = native_count,
                                 .scratch = scratch_bytes,
-                                .encode = c->target->encode,
+                                .encode = c->host_target ? c->host_target->encode : c->target->encode,
                                 .device = uir_device_has_driver(c->row) ? c->row->name : NULL,
+                                .chip = c->machine.description.chip,
+                                .no_fallback = contents->no_fallback,
                                 .custom = contents->custom,
                                 .reasons = reasons,
                                 .reason_count = lowering->module->nodes.count,

@@ -20,16 +20,29 @@ static const struct backend_row {
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
+bool uir_target_is_narrowed(const uir_device_row *row) {
+    return rows[row->backend].target->narrow != NULL;
+}
+
 const uir_target *uir_target_of(const uir_device_row *row) {
-    return rows[row->backend].target;
+    return rows[(uir_target_is_narrowed(row) ? uir_device_find_host(row) : row)->backend].target;
 }
 
 uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_diagnostics *diagnostics,
                                uir_target_machine *out_machine) {
-    return uir_target_of(row)->describe(uir_device_has_driver(row) ? NULL : variant, diagnostics, out_machine);
+    bool is_narrowed = uir_target_is_narrowed(row);
+    UIR_TRY(uir_target_of(row)->describe(is_narrowed ? NULL : variant, diagnostics, out_machine));
+    if (is_narrowed) rows[row->backend].target->narrow(variant, &out_machine->description);
+    return UIR_STATUS_OK;
+}
+
+void uir_target_describe_key(const uir_device_row *row, const uir_target_machine *machine, uir_text *text) {
+    uir_target_of(row)->describe_key(machine, text);
+    if (uir_target_is_narrowed(row)) uir_text_append_format(text, ", chip %s", machine->description.chip);
 }
 
 static bool is_first(size_t row) {
+    if (rows[row].target->narrow) return false;
     for (size_t i = 0; i < row; i++)
         if (rows[i].target == rows[row].target) return false;
     return true;

@@ -5,13 +5,17 @@
 #include "backends/devices/devices.h"
 #include "backends/source/target.h"
 
+/* Whether the device runs the host's code, of which its machine may lack instructions. */
+bool uir_target_is_narrowed(const uir_device_row *row);
 /* The target that makes the kernels of a device. */
 const uir_target *uir_target_of(const uir_device_row *row);
-/* The machine of a device: `variant` is the text behind its name's colon, or NULL; it is the parameter of the driver,
- * if there is one, and not a variant of the machine. */
+/* The machine of a device: `variant` is the text behind its name's colon, or NULL. Of a device with a driver it is the
+ * driver's parameter, which may name a chip. */
 uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_diagnostics *diagnostics,
                                uir_target_machine *out_machine);
-/* The targets, each once; NULL past the end. */
+/* Appends the facts of the device's machine that its kernels and plans depend on. */
+void uir_target_describe_key(const uir_device_row *row, const uir_target_machine *machine, uir_text *text);
+/* The targets that make kernels, each once; NULL past the end. */
 const uir_target *uir_target_get(size_t index);
 /* NULL for an unknown name. */
 const uir_target *uir_target_find(const char *name);

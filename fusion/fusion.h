@@ -35,17 +35,25 @@ uint32_t uir_fusion_standard_rewrites(void);
 
 typedef struct uir_fusion_options {
     const uir_machine *machine; /* rows must fit its spaces; NULL: not checked */
-    uint32_t rewrites_off;      /* bits of standard rewrites to disable */
-    uint32_t rewrites_on;       /* bits of other rewrites to enable */
-    uint32_t clauses_off;       /* bits, for tests: the resulting groups need not be right */
-    bool within_nodes;          /* all nodes of a group come from one node of the source */
-    uint32_t most_operands;     /* maximum of operands plus results of a group; 0: 64 */
-    uint32_t most_nodes;        /* maximum of a group, so that time is proportional to the graph's nodes; 0: 128 */
-    uint64_t *fired;            /* UIR_FUSION_REWRITE_COUNT counters, incremented; may be NULL */
+    /* The machine of the host beside it, whose kernels compute the nodes of a dtype that `machine` lacks: those are in
+     * groups of their own. NULL: none. */
+    const uir_machine *host;
+    uint32_t rewrites_off;  /* bits of standard rewrites to disable */
+    uint32_t rewrites_on;   /* bits of other rewrites to enable */
+    uint32_t clauses_off;   /* bits, for tests: the resulting groups need not be right */
+    bool within_nodes;      /* all nodes of a group come from one node of the source */
+    uint32_t most_operands; /* maximum of operands plus results of a group; 0: 64 */
+    uint32_t most_nodes;    /* maximum of a group, so that time is proportional to the graph's nodes; 0: 128 */
+    uint64_t *fired;        /* UIR_FUSION_REWRITE_COUNT counters, incremented; may be NULL */
 } uir_fusion_options;
 
 /* Fuses a module. `options` may be NULL. A module that already has groups does not change. */
 uir_status uir_fuse(uir_module *module, const uir_fusion_options *options, uir_diagnostics *diagnostics);
+
+/* Whether only the host's kernels can compute the node, by the dtypes of its operands and results; `*out_dtype`: the
+ * first that the machine lacks. */
+bool uir_fusion_is_for_host(const uir_module *module, const uir_node_info *node, const uir_fusion_options *options,
+                            uir_dtype *out_dtype);
 
 /* Splits groups that have no kernel: their nodes are fused again by `options`, which should allow less than those that
  * made them. New groups have higher numbers than all earlier nodes. Groups of one node do not change, nor those of a

@@ -5,6 +5,19 @@
 
 enum { MOST_NODES = 128 };
 
+/* ---- sides ---- */
+bool uir_fusion_is_for_host(const uir_module *module, const uir_node_info *node, const uir_fusion_options *options,
+                            uir_dtype *out_dtype) {
+    for (uint32_t i = 0; options->host && i < node->input_count + node->output_count; i++) {
+        uir_value_id value = i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
+        if (!value.id || uir_value_type(module, value)->kind != UIR_VALUE_TENSOR) continue;
+        *out_dtype = uir_value_type(module, value)->dtype;
+        if (!uir_machine_has_dtype(options->machine, *out_dtype) && uir_machine_has_dtype(options->host, *out_dtype))
+            return true;
+    }
+    return false;
+}
+
 /* ---- candidates ---- */
 uir_status uir_candidate_of(uir_clusters *c, uint32_t cluster, uir_candidate *out_candidate) {
     *out_candidate = (uir_candidate){0};
@@ -89,6 +102,17 @@ static bool is_of_one_node(const uir_inspection *l) {
     return true;
 }
 
+/* The device computes all of it, or the host. */
+static bool is_of_one_side(const uir_inspection *l) {
+    const uir_fusion_options *options = l->c->options;
+    uir_dtype dtype;
+    if (!options->host || !uir_inspection_count(l)) return true;
+    bool side = uir_fusion_is_for_host(l->c->module, uir_inspection_node(l, 0), options, &dtype);
+    for (uint32_t i = 1; i < uir_inspection_count(l); i++)
+        if (uir_fusion_is_for_host(l->c->module, uir_inspection_node(l, i), options, &dtype) != side) return false;
+    return true;
+}
+
 /* A clause that is switched off forbids nothing; what its checks find out is there all the same. */
 static uir_status check(uir_inspection *l, bool *out_legal) {
     static const struct {
@@ -101,7 +125,7 @@ static uir_status check(uir_inspection *l, bool *out_legal) {
     {UIR_FUSION_CLAUSE_##clause, UIR_FUSION_KIND_##kind, needs_axes, uir_fusion_check_##check},
 #include "fusion/fusion.def"
     };
-    *out_legal = !l->c->options->within_nodes || is_of_one_node(l);
+    *out_legal = (!l->c->options->within_nodes || is_of_one_node(l)) && is_of_one_side(l);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && *out_legal; i++) {
         bool fits = true;
         if (rows[i].needs_axes && !l->has_axes) continue;

@@ -71,6 +71,7 @@ uir_status uir_lower_kernel(const uir_loop_function *function, const uir_machine
 
 /* The results of lowering one group. */
 typedef struct uir_lowered {
+    const uir_machine *machine; /* that the kernel is made for; NULL: that of the other kernels */
     uir_loop_function *naive;
     uir_loop_list scheduled;
     uir_igraph_list igraphs;

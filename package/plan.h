@@ -283,7 +283,8 @@ typedef struct uir_plan_device {
  * the only step with operands in two domains. LOOP, IF: the compute queue if anything in their bodies or operands is
  * the device's, since they copy between tensors of the device; their waits are the host's. All others: the host. */
 typedef struct uir_plan_schedule {
-    uint32_t queue;      /* uir_plan_queue */
+    uint32_t queue; /* uir_plan_queue */
+    uint32_t why;   /* text: why the device cannot execute the LAUNCH or HOST, so that the host does; NONE: it can */
     uir_plan_list waits; /* steps of other queues; those of the step's own bodies at the end of these */
 } uir_plan_schedule;
 
@@ -318,6 +319,7 @@ typedef struct uir_plan_schedule {
     UIR_PLAN_TABLE(uir_plan_device, devices)     /* one */                                                             \
     UIR_PLAN_TABLE(uir_plan_word, domains)       /* by tensor: uir_plan_domain; of an alias: that of its root */       \
     UIR_PLAN_TABLE(uir_plan_schedule, schedules) /* by step */                                                         \
+    UIR_PLAN_TABLE(uir_plan_word, homes)         /* by kernel: bits, 1u << uir_plan_domain: where its code can run */  \
     UIR_PLAN_TABLE(uir_plan_word, port_tensors)  /* by input, then output: its tensor on the device; NONE */
 
 /* The fields of each record in file order. W: a u32, Q: a 64-bit integer. */
@@ -384,7 +386,7 @@ typedef struct uir_plan_schedule {
 #define uir_plan_metadata_fields(W, Q, r) W(r->key) W(r->value)
 #define uir_plan_node_fields(W, Q, r)     W(r->place) W(r->name) W(r->op) W(r->became)
 #define uir_plan_device_fields(W, Q, r)   W(r->name) W(r->chip)
-#define uir_plan_schedule_fields(W, Q, r) W(r->queue) UIR_PLAN_LIST(W, r->waits)
+#define uir_plan_schedule_fields(W, Q, r) W(r->queue) W(r->why) UIR_PLAN_LIST(W, r->waits)
 
 typedef struct uir_plan {
     size_t size;            /* of its file bytes: analysis is limited in proportion to it */
@@ -425,8 +427,16 @@ static inline uir_plan_domain uir_plan_get_domain(const uir_plan *plan, uint32_t
 static inline uir_plan_queue uir_plan_get_queue(const uir_plan *plan, uint32_t step) {
     return plan->schedules_count ? (uir_plan_queue)plan->schedules[step].queue : UIR_PLAN_QUEUE_HOST;
 }
+/* Whether the step is on the host because the device cannot execute it. */
+static inline bool uir_plan_is_fallback(const uir_plan *plan, uint32_t step) {
+    return plan->schedules_count && plan->schedules[step].why != UIR_PLAN_NONE;
+}
 static inline uir_plan_list uir_plan_get_waits(const uir_plan *plan, uint32_t step) {
     return plan->schedules_count ? plan->schedules[step].waits : (uir_plan_list){0, 0};
+}
+/* Whether the kernel's code can run in the domain. */
+static inline bool uir_plan_kernel_runs(const uir_plan *plan, uint32_t kernel, uir_plan_domain domain) {
+    return plan->homes_count ? plan->homes[kernel].value >> domain & 1 : domain == UIR_PLAN_ON_HOST;
 }
 /* The tensor of an input, or of an output, on the device; NONE: it has none. */
 static inline uint32_t uir_plan_get_port_tensor(const uir_plan *plan, bool is_output, uint32_t index) {

@@ -496,12 +496,17 @@ static bool check_device_tables(checker *c) {
     const uir_plan *p = c->plan;
     if (!p->devices_count) return true;
     if (p->devices_count != 1 || p->domains_count != p->tensors_count || p->schedules_count != p->steps_count ||
-        p->port_tensors_count != p->inputs_count + (uint64_t)p->outputs_count)
+        p->homes_count != p->kernels_count || p->port_tensors_count != p->inputs_count + (uint64_t)p->outputs_count)
         return false;
+    for (uint32_t i = 0; i < p->homes_count; i++)
+        if (!p->homes[i].value || p->homes[i].value >> UIR_PLAN_DOMAIN_COUNT) return false;
     for (uint32_t i = 0; i < p->domains_count; i++)
         if (p->domains[i].value >= UIR_PLAN_DOMAIN_COUNT) return false;
     for (uint32_t i = 0; i < p->schedules_count; i++) {
-        if (p->schedules[i].queue >= UIR_PLAN_QUEUE_COUNT || !is_list(c, p->schedules[i].waits)) return false;
+        if (p->schedules[i].queue >= UIR_PLAN_QUEUE_COUNT ||
+            (p->schedules[i].why != UIR_PLAN_NONE && p->schedules[i].why >= p->texts_count) ||
+            !is_list(c, p->schedules[i].waits))
+            return false;
         for (uint32_t k = 0; k < p->schedules[i].waits.count; k++)
             if (at(p, p->schedules[i].waits, k) >= p->steps_count) return false;
     }
@@ -560,6 +565,8 @@ static bool check_queue(const uir_plan *p, uint32_t step) {
         return (from == UIR_PLAN_ON_HOST && to == UIR_PLAN_ON_HOST) == (queue == UIR_PLAN_QUEUE_HOST);
     }
     uir_plan_domain domain = queue == UIR_PLAN_QUEUE_HOST ? UIR_PLAN_ON_HOST : UIR_PLAN_ON_DEVICE;
+    if (s->kind == UIR_PLAN_STEP_LAUNCH && !uir_plan_kernel_runs(p, s->target, domain)) return false;
+    if (uir_plan_is_fallback(p, step) && queue != UIR_PLAN_QUEUE_HOST) return false;
     return (queue == UIR_PLAN_QUEUE_HOST || (queue == UIR_PLAN_QUEUE_COMPUTE && s->kind == UIR_PLAN_STEP_LAUNCH)) &&
            is_all_in(p, s->inputs, 0, domain) && is_all_in(p, s->outputs, 0, domain);
 }

@@ -427,7 +427,9 @@ uir_status uir_pl_place(planner *p) {
     place_block(&l, 0);
     UIR_TRY(rewrite_block(&l, 0, NULL, NULL, NULL));
     for (uint32_t t = 0; t < p->tensors.count; t++) p->domains.data[t].value = domain_of(&l, t);
-    return UIR_STATUS_OK;
+    for (uint32_t k = 0; k < p->source_count; k++)
+        UIR_TRY(uir_vector_push(&p->arena, &p->homes, ((uir_plan_word){p->sources[k].domains})));
+    return uir_pl_find_fallbacks(p);
 }
 
 /* A wait that another of the step implies: for an earlier step of the same queue and block. */

@@ -33,6 +33,7 @@ typedef uir_vector(uint32_t) uir_pl_tensors;
 typedef struct uir_pl_block {
     uir_vector(uir_plan_step) steps;
     uir_vector(uint32_t) queues; /* by step; empty without a device */
+    uir_vector(uint32_t) whys;   /* by step: as in its schedule; empty without a device */
     uint32_t first_check;        /* of the checks at its end that are the device's tensors'; NONE: none */
     uint32_t last_download;      /* the last copy of what they check */
     uir_pl_tensors inputs, outputs;
@@ -94,6 +95,8 @@ uir_plan uir_pl_view(const planner *p);
 uir_status uir_pl_make_room(planner *p, size_t size);
 /* Begins the package with its weights. */
 uir_status uir_pl_begin(planner *p, const uir_package_sink *sink);
+/* Lists the steps of all blocks as one table, with their schedules. */
+uir_status uir_pl_flatten(planner *p);
 /* Writes the other sections, and ends the package. */
 uir_status uir_pl_write(planner *p);
 
@@ -143,9 +146,18 @@ static inline uint32_t uir_pl_find_root(const planner *p, uint32_t tensor) {
     return tensor;
 }
 
+/* Whether the kernel's code can run in the domain. */
+static inline bool uir_pl_kernel_runs(const planner *p, uint32_t kernel, uir_plan_domain domain) {
+    return p->sources[kernel].domains >> domain & 1;
+}
+
 /* ---- place.c ---- */
 /* Gives launches whose results the host waits for to the host where that is cheaper. */
 uir_status uir_pl_choose_host_launches(planner *p);
+
+/* ---- fallback.c ---- */
+/* Finds the steps that are the host's because the device cannot execute them. */
+uir_status uir_pl_find_fallbacks(planner *p);
 
 /* ---- devices.c ---- */
 /* Gives every tensor a domain and every step a queue; adds the copies between domains. Called after all steps; nothing

@@ -64,7 +64,7 @@ static bool is_cheap(chooser *c, const uir_plan_step *s) {
         uint32_t t = uir_pl_get_word(c->p, s->inputs, k);
         if (t != UIR_PLAN_NONE && (!is_small(c, t) || !is_available(c, uir_pl_find_root(c->p, t)))) return false;
     }
-    return s->constants.count == 0;
+    return s->constants.count == 0 && uir_pl_kernel_runs(c->p, s->target, UIR_PLAN_ON_HOST);
 }
 
 /* What a loop carries: from before the loop, and from each turn. Until the turn's result is known it is taken to be. */

@@ -1,6 +1,8 @@
 /* A module and its kernels to a package. */
 #include "planner/internal.h"
 
+#include "package/fallback.h"
+
 #include <string.h>
 
 static uir_status add_metadata(planner *p) {
@@ -23,6 +25,9 @@ static uir_status build(planner *p, const uir_package_sink *sink) {
     UIR_TRY(uir_pl_add_graphs(p));
     UIR_TRY(uir_pl_add_nodes(p));
     UIR_TRY(add_metadata(p));
+    UIR_TRY(uir_pl_flatten(p));
+    const uir_plan plan = uir_pl_view(p);
+    if (p->options->no_fallback) UIR_TRY(uir_plan_refuse_fallbacks(&plan, &p->allocator, p->diagnostics));
     return uir_pl_write(p);
 }
 

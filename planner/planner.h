@@ -16,6 +16,8 @@
 typedef struct uir_plan_source {
     const char *name;
     const uir_igraph_list *variants;
+    uint32_t domains; /* bits, 1u << uir_plan_domain: where its code can run; without a device: the host's */
+    const char *why;  /* why its groups have no kernel of the device; NULL: they have */
 } uir_plan_source;
 
 /* A shared object for one instruction set. `symbols` and `scratch` have an entry per variant, kernel by kernel in the
@@ -38,6 +40,7 @@ typedef struct uir_plan_options {
     uir_status (*encode)(const uir_igraph *igraph, uir_diagnostics *diagnostics, uir_text *bytes);
     const char *device;         /* name of the device with memory of its own that launches are for; NULL: the host */
     const char *chip;           /* its chip; NULL: any */
+    bool no_fallback;           /* refuses steps that are the host's because the device cannot execute them */
     bool custom;                /* leaves nodes without a kernel or host operator to the package's opener */
     const char *const *reasons; /* by node: why no kernel computes it, or NULL */
     uint32_t reason_count;

@@ -123,10 +123,10 @@ static uir_status push_step(planner *p, uint32_t block, const uir_plan_step *ste
     return uir_vector_push(&p->arena, &p->bodies.data[block].steps, *step);
 }
 
-/* A launch of a node that is not marked as the host's is the device's. */
-static uir_status push_launch(planner *p, uint32_t block, const uir_node_info *node, const uir_plan_step *step) {
+/* A launch is the device's where its kernel can run there. */
+static uir_status push_launch(planner *p, uint32_t block, const uir_plan_step *step) {
     uir_pl_block *b = &p->bodies.data[block];
-    bool is_device = p->options->device && !uir_node_int(p->module, node, "host", 0);
+    bool is_device = p->options->device && uir_pl_kernel_runs(p, step->target, UIR_PLAN_ON_DEVICE);
     while (is_device && b->queues.count < b->steps.count)
         UIR_TRY(uir_vector_push(&p->arena, &b->queues, UIR_PLAN_QUEUE_HOST));
     if (is_device) UIR_TRY(uir_vector_push(&p->arena, &b->queues, UIR_PLAN_QUEUE_COMPUTE));
@@ -183,7 +183,7 @@ static uir_status plan_group(planner *p, const uir_node_info *node, uint32_t blo
     for (uint32_t i = 0; i < node->output_count; i++) UIR_TRY(add_result(p, node->outputs[i], &outputs[i]));
     UIR_TRY(uir_pl_add_list(p, outputs, node->output_count, &step.outputs));
     UIR_TRY(describe(p, node, &step));
-    return push_launch(p, block, node, &step);
+    return push_launch(p, block, &step);
 }
 
 static uir_status plan_reshape(planner *p, const uir_node_info *node, uint32_t block) {

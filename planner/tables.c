@@ -199,7 +199,7 @@ uir_status uir_pl_make_room(planner *p, size_t size) {
 }
 
 /* ---- bytes ---- */
-static uir_status flatten_blocks(planner *p) {
+uir_status uir_pl_flatten(planner *p) {
     for (uint32_t i = 0; i < p->bodies.count; i++) {
         const uir_pl_block *b = &p->bodies.data[i];
         uir_plan_block out = {p->steps.count, b->steps.count, {0, 0}, {0, 0}};
@@ -209,7 +209,7 @@ static uir_status flatten_blocks(planner *p) {
         for (uint32_t s = 0; s < b->steps.count; s++) {
             UIR_TRY(uir_vector_push(&p->arena, &p->steps, b->steps.data[s]));
             if (!p->devices.count) continue;
-            uir_plan_schedule schedule = {b->queues.data[s], {0, 0}};
+            uir_plan_schedule schedule = {b->queues.data[s], b->whys.data[s], {0, 0}};
             uint32_t download = out.first_step + b->last_download;
             if (s == b->first_check) UIR_TRY(uir_pl_add_list(p, &download, 1, &schedule.waits));
             UIR_TRY(uir_vector_push(&p->arena, &p->schedules, schedule));
@@ -254,7 +254,6 @@ static uir_status put_plan(planner *p) {
 
 uir_status uir_pl_write(planner *p) {
     uint32_t natives = 0;
-    UIR_TRY(flatten_blocks(p));
     UIR_TRY(put_plan(p));
     UIR_TRY(put_section(p, UIR_PACKAGE_CODE, 0, p->code.data ? p->code.data : "", p->code.length));
     for (uint32_t i = 0; i < p->options->object_count; i++) {

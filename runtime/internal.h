@@ -64,6 +64,7 @@ typedef struct uir_rt_search {
                        uir_diagnostics *diagnostics);
     bool (*has)(void *user, uint32_t variant);
     void *user;
+    uir_plan_domain domain;     /* whose kernels are looked for */
     uint32_t native;            /* the native object; NONE: bytecode */
     const char *const *symbols; /* of a native object, by variant; NULL: those in the package */
     size_t code_size;           /* of the bytecode */
@@ -168,6 +169,9 @@ const uir_package_section *uir_rt_find_section(const uir_package *package, uir_p
 /* Finds the variants of all kernels in an image. */
 uir_status uir_rt_find_kernels(const uir_package *package, const uir_rt_search *search, uir_diagnostics *diagnostics);
 uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
+
+/* Bytes that the last run copied between host and device for a step that the device cannot execute. */
+uint64_t uir_rt_count_fallback_bytes(const uir_runtime *runtime, uint32_t step);
 
 /* ---- threads ---- */
 typedef struct uir_rt_pool uir_rt_pool;

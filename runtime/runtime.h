@@ -9,6 +9,7 @@
 
 #include "base/dtype.h"
 #include "base/fate.h"
+#include "base/text.h"
 #include "runtime/format.h"
 
 typedef struct uir_package uir_package;
@@ -244,6 +245,17 @@ bool uir_runtime_get_turn_bus(const uir_runtime *runtime, uint32_t index, const 
  * replace dram_bytes of the statistics until the next run. Launches in a loop count with their last sizes. */
 uir_status uir_runtime_count_traffic(uir_runtime *runtime);
 
+/* ---- steps that the host executes because the device cannot ---- */
+typedef struct uir_package_fallbacks {
+    uint32_t groups, operators; /* of kernels for the host; host operators */
+} uir_package_fallbacks;
+bool uir_package_has_device(const uir_package *package); /* it is for a device with memory of its own */
+uir_package_fallbacks uir_package_count_fallbacks(const uir_package *package);
+/* Appends their numbers, and the first nodes with their reasons. */
+void uir_package_describe_fallbacks(const uir_package *package, uir_text *text);
+/* UNSUPPORTED, with a message that names the first nodes, if there are any. */
+uir_status uir_package_refuse_fallbacks(const uir_package *package, uir_diagnostics *diagnostics);
+
 /* ---- statistics: of the last run ---- */
 typedef struct uir_runtime_statistics {
     double run_ms;
@@ -266,6 +278,8 @@ typedef struct uir_runtime_step {
     const char *node;   /* the nodes that the step came from */
     const char *op;
     const char *remark; /* the nodes fused into the step, or the reason that it has no kernel */
+    const char *why;    /* why the device cannot execute it, so that the host does; NULL: it can, or there is none */
+    uint64_t bus_bytes; /* copied between host and device for such a step */
     uint32_t variant, phases;
     uint64_t calls, tensor_bytes, dram_bytes;
     uint64_t flops; /* 0 until uir_runtime_count_traffic */

@@ -38,6 +38,12 @@ const uir_device_row *uir_device_get(size_t index) {
     return NULL;
 }
 
+const uir_device_row *uir_device_find_host(const uir_device_row *row) {
+    for (size_t i = 0; i < BACKEND_COUNT && uir_device_has_driver(row); i++)
+        if (!uir_device_has_driver(&rows[i]) && rows[i].formats[0] == row->formats[0]) return &rows[i];
+    return NULL;
+}
+
 const uir_device_row *uir_device_find(const char *device, const char **out_variant) {
     const uir_target_name name = uir_target_name_split(device ? device : rows[0].name);
     const uir_device_row *row;

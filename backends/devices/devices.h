@@ -24,6 +24,8 @@ uint32_t uir_device_count_formats(const uir_device_row *row);
 static inline bool uir_device_has_driver(const uir_device_row *row) {
     return row->driver->name != NULL;
 }
+/* The device that is the host of one with memory of its own: it runs the same formats. NULL: the device is the host. */
+const uir_device_row *uir_device_find_host(const uir_device_row *row);
 /* Whether its packages may contain native code. */
 static inline bool uir_device_is_native(const uir_device_row *row) {
     return row->formats[0]->native;

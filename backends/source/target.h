@@ -1,7 +1,8 @@
 /* The compiler's interface of a backend: describes machines, emits, builds and encodes kernels.
  *
  * In: verified iGraphs for the backend's machine. Out: their source, a shared object, bytecode, runs of single kernels.
- * A target is a table of functions that backends.def names; every member but `name` and `emit` may be NULL. */
+ * A target is a table of functions that backends.def names; every member but `name` and one of `emit` and `narrow` may
+ * be NULL. */
 #ifndef UIR_BACKENDS_SOURCE_TARGET_H
 #define UIR_BACKENDS_SOURCE_TARGET_H
 
@@ -79,6 +80,9 @@ typedef struct uir_target {
     /* Describes a machine that no file describes. `variant`: a name; NULL: this machine. INVALID_ARGUMENT with a
      * message that lists the variants. */
     uir_status (*describe)(const char *variant, uir_diagnostics *diagnostics, uir_target_machine *out_machine);
+    /* For a device that runs the host's code: removes from the host's machine what the device lacks, and names the
+     * chip. The other members are NULL, the host's target makes the kernels. */
+    void (*narrow)(const char *variant, uir_machine *machine);
     /* Appends the facts of a machine that its kernels and plans depend on, for the keys of the cache. */
     void (*describe_key)(const uir_target_machine *machine, uir_text *text);
     /* Appends the source of one kernel; `index` distinguishes the kernels of one text. UNSUPPORTED for an operation

@@ -53,6 +53,14 @@ int uir_machine_find_legal(const uir_machine *machine, const char *iop, uir_dtyp
     return -1;
 }
 
+bool uir_machine_has_dtype(const uir_machine *machine, uir_dtype dtype) {
+    for (uint32_t i = 0; i < machine->legal_count; i++)
+        if (uir_legal_name_matches(machine->legal[i].iop, uir_iop_get_row(UIR_IOP_MOVE)->name) &&
+            (machine->legal[i].dtypes >> dtype & 1))
+            return true;
+    return false;
+}
+
 bool uir_machine_wants_rows(const uir_machine *machine, int space) {
     for (uint32_t i = 0; i < machine->legal_count; i++)
         if ((machine->legal[i].constraints & UIR_LEGAL_LAST_CONTIGUOUS) &&

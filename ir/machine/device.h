@@ -133,6 +133,8 @@ bool uir_legal_name_matches(const char *pattern, const char *iop);
  * cast to, or of mma's A or B; NONE for other iOps. */
 int uir_machine_find_legal(const uir_machine *machine, const char *iop, uir_dtype dtype, uir_dtype other,
                            uint32_t space_result, uint32_t spaces_operand, uint32_t unit_kind, int from);
+/* Whether some unit moves elements of the dtype: without that, no kernel of the machine has them. */
+bool uir_machine_has_dtype(const uir_machine *machine, uir_dtype dtype);
 /* Whether mma multiplies operands of this dtype, A or (`is_right`) B, into accumulators of dtype `sums`, each in its
  * space. */
 bool uir_machine_multiplies(const uir_machine *machine, uir_dtype sums, uir_dtype factor, bool is_right);

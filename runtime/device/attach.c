@@ -140,6 +140,11 @@ uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
                          "the driver of device %s has version %u; this runtime needs %d",
                          uir_plan_get_text(&p->plan, p->plan.devices[0].name), d->driver->version, UIR_DRIVER_VERSION);
     d->facts = d->driver->get_facts(d->device);
+    const char *chip = uir_plan_get_text(&p->plan, p->plan.devices[0].chip);
+    if (*chip && strcmp(chip, d->facts->chip))
+        return uir_error_hint(
+            diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "name the package's chip, or pack the model for this one",
+            "the package is for chip %s of device %s, which has chip %s", chip, d->driver->name, d->facts->chip);
     d->alignment = d->facts->alignment > RT_ALIGN ? d->facts->alignment : RT_ALIGN;
     if (d->facts->is_harmful && !p->trusted)
         return uir_error_hint(
@@ -153,7 +158,7 @@ uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
                      uir_arena_allocate_array(&p->arena, (size_t)p->plan.variants_count + 1, sizeof *d->kernels));
     UIR_TRY(choose_image(p, diagnostics, &image, &native));
     UIR_TRY(d->driver->load(d->device, &image, diagnostics, &d->code));
-    const uir_rt_search what = {find_kernel, has_kernel, d, native, NULL, image.size};
+    const uir_rt_search what = {find_kernel, has_kernel, d, UIR_PLAN_ON_DEVICE, native, NULL, image.size};
     UIR_TRY(uir_rt_find_kernels(p, &what, diagnostics));
     return check_kernels(p, diagnostics);
 }

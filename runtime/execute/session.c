@@ -661,7 +661,9 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
                               .op = uir_plan_get_text(r->plan, s->op),
                               .remark = uir_plan_get_text(r->plan, s->remark),
                               .calls = r->steps[index].calls,
+                              .bus_bytes = uir_rt_count_fallback_bytes(r, index),
                               .ms = (double)r->steps[index].nanoseconds * 1e-6};
+    if (uir_plan_is_fallback(r->plan, index)) out->why = uir_plan_get_text(r->plan, r->plan->schedules[index].why);
     if (s->kind == UIR_PLAN_STEP_HOST) {
         out->by = "host";
         out->kernel = uir_plan_get_text(r->plan, s->target);

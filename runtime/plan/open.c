@@ -99,7 +99,8 @@ uir_status uir_rt_find_kernels(const uir_package *p, const uir_rt_search *what, 
     for (uint32_t k = 0; k < plan->kernels_count; k++) {
         for (uint32_t i = 0; i < plan->kernels[k].variant_count && status == UIR_STATUS_OK; i++) {
             uint32_t id = plan->kernels[k].first_variant + i;
-            if (what->has(what->user, id)) continue; /* shared by two kernels */
+            if (!uir_plan_kernel_runs(plan, k, what->domain)) continue; /* code of another machine */
+            if (what->has(what->user, id)) continue;                    /* shared by two kernels */
             status = what->native != UIR_PLAN_NONE ? find_native(&s, id, &plan->variants[id])
                                                    : find_code(&s, id, &plan->variants[id]);
         }
@@ -148,7 +149,8 @@ static uir_status load_image(uir_package *p, uint32_t index, const uir_kernel_im
         kept.bytes = l->copy;
     }
     if (status == UIR_STATUS_OK) status = format->load(&p->allocator, &kept, diagnostics, &l->module);
-    const uir_rt_search what = {find_kernel, has_kernel, l, image->isa ? native : UIR_PLAN_NONE, symbols, image->size};
+    const uir_rt_search what = {find_kernel, has_kernel, l, UIR_PLAN_ON_HOST, image->isa ? native : UIR_PLAN_NONE,
+                                symbols,     image->size};
     if (status == UIR_STATUS_OK) status = uir_rt_find_kernels(p, &what, diagnostics);
     if (status != UIR_STATUS_OK) {
         unload(&p->allocator, l);
@@ -243,7 +245,7 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
         UIR_TRY(load_image(p, i, &image, 0, NULL, false, diagnostics));
     }
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
-        if (!p->analysis.kernels[k].on_host) continue;
+        if (!p->analysis.kernels[k].on_host || !uir_plan_kernel_runs(&p->plan, k, UIR_PLAN_ON_HOST)) continue;
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
             bool found = false;
             for (uint32_t i = 0; i < p->format_count; i++) {

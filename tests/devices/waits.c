@@ -115,7 +115,7 @@ static uir_plan drop_step(packed *p, uint32_t step) {
     for (uint32_t i = 0; i < p->plan.steps_count; i++) {
         uir_plan_list waits = p->plan.schedules[i].waits;
         if (i == step) continue;
-        uir_plan_schedule kept = {p->plan.schedules[i].queue, {plan.words_count, 0}};
+        uir_plan_schedule kept = {p->plan.schedules[i].queue, p->plan.schedules[i].why, {plan.words_count, 0}};
         for (uint32_t k = 0; k < waits.count; k++) {
             uint32_t waited = uir_plan_get_word(&p->plan, waits, k);
             if (waited == step) continue;

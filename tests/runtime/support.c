@@ -84,7 +84,8 @@ uir_status fixture_plan(fixture *f, const uir_plan_options *options, const uir_a
             continue;
         }
         lists[count] = (uir_igraph_list){.igraphs = f->kernels.igraphs + i, .count = 1};
-        sources[count] = (uir_plan_source){name, &lists[count]};
+        sources[count] = (uir_plan_source){
+            .name = name, .variants = &lists[count], .domains = 1u << UIR_PLAN_ON_HOST | 1u << UIR_PLAN_ON_DEVICE};
         count++;
     }
     number_kernels(f->module, sources, count);

@@ -1,4 +1,5 @@
 /* The null device: its life and its memory. */
+#include "backends/null/chips.h"
 #include "backends/null/driver/internal.h"
 
 #include <errno.h>
@@ -25,16 +26,17 @@ static bool parse_seed(const char *text, uint64_t *out_seed) {
 }
 
 /* Each pattern is an unlikely number of every dtype: a NaN, all ones, a large float. */
-static void draw_device(uir_driver_device *device, uint64_t seed) {
+static void draw_device(uir_driver_device *device, uir_null_chip chip, uint64_t seed) {
     static const unsigned char patterns[] = {0xff, 0x7f, 0xab, 0xfe};
     device->random = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
     for (int i = 0; i < 4; i++) (void)null_draw(device);
     device->is_lazy = seed % 4 == 0;
     device->eagerness = (uint32_t)(seed / 2 % 4);
     device->pattern = patterns[null_draw(device) % sizeof patterns];
-    snprintf(device->name, sizeof device->name, "null, seed %llu", (unsigned long long)seed);
+    snprintf(device->name, sizeof device->name, "null%s%s, seed %llu", chip ? ":" : "",
+             chip ? uir_null_chip_name(chip) : "", (unsigned long long)seed);
     device->facts = (uir_driver_facts){.name = device->name,
-                                       .chip = "",
+                                       .chip = uir_null_chip_name(chip),
                                        .memory = 1ull << 40,
                                        .alignment = NULL_ALIGNMENT,
                                        .read_behind = NULL_READ_BEHIND,
@@ -51,15 +53,18 @@ static uir_status open_device(const uir_driver_options *options, uir_diagnostics
     if (options->ordinal)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "device null has number 0 only, not %u",
                          options->ordinal);
-    if (!parse_seed(options->parameter, &seed))
-        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "use a number, as null:7",
-                              "device null: '%s' is not a seed", options->parameter);
+    const char *text;
+    uir_null_chip chip = uir_null_find_chip(options->parameter, &text);
+    if (!parse_seed(text, &seed))
+        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                              "use a number, as null:7, behind the chip if there is one, as null:f32:7",
+                              "device null: '%s' is not a seed", text);
     UIR_TRY_ALLOCATE(device, uir_allocate_zeroed(options->allocator, sizeof *device));
     device->allocator = *options->allocator;
     device->scratch.allocator = &device->allocator;
     for (uint32_t i = 0; i < options->format_count && device->format_count < NULL_FORMATS; i++)
         if (!options->formats[i]->native) device->formats[device->format_count++] = options->formats[i];
-    draw_device(device, seed);
+    draw_device(device, chip, seed);
     pthread_mutex_init(&device->lock, NULL);
     *out_device = device;
     return UIR_STATUS_OK;

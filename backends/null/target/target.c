@@ -1,0 +1,65 @@
+/* Machines of the null device: the host's, with the instructions that each chip has. */
+#include "backends/null/target/target.h"
+
+#include "backends/null/chips.h"
+
+#define SPACES   7u /* memory, cache and registers of the host's machine */
+#define D(name)  (1u << UIR_DTYPE_##name)
+#define INTEGERS (D(I8) | D(U8) | D(I16) | D(U16) | D(I32) | D(U32) | D(I64) | D(U64))
+#define NUMBERS  (D(F32) | INTEGERS)
+#define STORED   (NUMBERS | D(BOOL) | D(F16) | D(BF16))
+#define HALVES   (D(F16) | D(BF16))
+#define ROW_RIGHT(name, of, others, right)                                                                             \
+    {                                                                                                                  \
+        .iop = name, .dtypes = of, .spaces_result = SPACES, .spaces_operand = SPACES, .unit_kinds = 1, .pipe = -1,     \
+        .dtypes_other = others, .dtypes_right = right                                                                  \
+    }
+#define ROW_OTHER(name, of, others) ROW_RIGHT(name, of, others, 0)
+#define ROW(name, of)               ROW_RIGHT(name, of, 0, 0)
+
+/* Of the chip "f32": no f64, no floats of 8 bits, no remainder, no scan. */
+static const uir_legal_row f32_rows[] = {
+    ROW("move", STORED),
+    ROW("fill", STORED),
+    ROW_OTHER("cast", STORED, STORED),
+    ROW_OTHER("bits", NUMBERS | HALVES, NUMBERS | HALVES),
+    ROW("broadcast", STORED),
+    ROW("iota", NUMBERS),
+    ROW("unary.*", D(F32) | INTEGERS | D(BOOL)),
+    ROW("binary.add", NUMBERS),
+    ROW("binary.sub", NUMBERS),
+    ROW("binary.mul", NUMBERS),
+    ROW("binary.div", NUMBERS),
+    ROW("binary.min", NUMBERS),
+    ROW("binary.max", NUMBERS),
+    ROW("binary.maxnum", D(F32)),
+    ROW("binary.pow", D(F32)),
+    ROW("binary.and", INTEGERS | D(BOOL)),
+    ROW("binary.or", INTEGERS | D(BOOL)),
+    ROW("binary.xor", INTEGERS | D(BOOL)),
+    ROW("binary.shift_left", INTEGERS),
+    ROW("binary.shift_right", INTEGERS),
+    ROW("compare.*", NUMBERS | D(BOOL)),
+    ROW("ternary.fma", D(F32)),
+    ROW("ternary.select", NUMBERS | D(BOOL)),
+    ROW("reduce.*", NUMBERS),
+    ROW_RIGHT("mma", D(F32), D(F32), D(F32) | HALVES),
+    ROW_OTHER("mma", D(I32), D(I8) | D(U8)),
+};
+
+/* NULL: all of the host's machine. */
+static const struct {
+    const uir_legal_row *legal;
+    uint32_t count;
+} chips[UIR_NULL_CHIP_COUNT] = {[UIR_NULL_F32] = {f32_rows, sizeof f32_rows / sizeof *f32_rows}};
+
+static void narrow(const char *variant, uir_machine *machine) {
+    const char *seed;
+    uir_null_chip chip = uir_null_find_chip(variant, &seed);
+    machine->chip = uir_null_chip_name(chip);
+    if (!chips[chip].legal) return;
+    machine->legal = chips[chip].legal;
+    machine->legal_count = chips[chip].count;
+}
+
+const uir_target uir_null_target = {.name = "null", .narrow = narrow};
