@@ -199,7 +199,9 @@ static uir_status fall_back(uir_call *call, uir_model *model, const before_compi
 /* Can the interpreter take over from a device for which the compile failed? Not where a part of the compile was asked
  * for itself. */
 static bool may_fall_back(const uir_model_options *options) {
-    return !uir_model_wants_source(options) && !options->interpret;
+    const uir_device_row *row = uir_device_find(options->device, NULL);
+    bool refuses = options->no_fallback && row && uir_device_has_driver(row);
+    return !uir_model_wants_source(options) && !options->interpret && !refuses;
 }
 
 /* Nor from the package on. */
@@ -443,6 +445,7 @@ static uir_status load_within(uir_call *call, uir_model *model, const uir_onnx_s
         .tell = options->progress, .user = options->progress_user, .cancel = options->cancel, .budget = budget};
     uir_status status = uir_budget_begin(budget, "loading the model", options->cancel, NULL);
     if (status == UIR_STATUS_OK) status = load_into(call, model, source, options, uir_operation_whole(&operation));
+    if (status == UIR_STATUS_OK) status = uir_api_judge_fallbacks(model, options->no_fallback, &call->diagnostics);
     if (status == UIR_STATUS_OK) status = uir_operation_finish(&operation);
     return uir_budget_end(budget, status, &call->diagnostics);
 }

@@ -243,7 +243,7 @@ static uir_status make_package(packing *k, uir_arena *arena, const char *model_p
     UIR_TRY(UIR_STRUCT_TAKE(diagnostics, uir_tolerance, k->options->tolerance, &facts.tolerance));
     UIR_TRY(make_kernels(k));
     uir_facts_take_kernels(&k->compile, &facts);
-    uir_compile_contents contents = {.natives = k->natives};
+    uir_compile_contents contents = {.natives = k->natives, .no_fallback = k->options->no_fallback};
     UIR_TRY(uir_facts_print(&facts, arena, &contents.metadata, &contents.metadata_count));
     if (!k->options->no_native) {
         /* What has no kernel is said before the compilers are started. */

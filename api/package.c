@@ -134,7 +134,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                                    .kernel_count = uir_package_get_facts(model->package).kernels,
                                    .load_ms = uir_api_now_ms() - start};
     uir_facts_tell_kernels(&model->facts, &model->info);
-    return UIR_STATUS_OK;
+    return uir_api_judge_fallbacks(model, options->no_fallback, diagnostics);
 }
 
 uir_status uir_model_open_package_file(uir_context *context, const char *path, const uir_package_open_options *options,

@@ -179,6 +179,16 @@ uir_status uir_session_get_statistics(const uir_session *session, uir_run_statis
                         "querying a run");
 }
 
+/* Of a device with memory of its own: why the host executed the step. */
+static void explain_host(const uir_driver *driver, const uir_runtime_step *step, uir_node_statistics *node) {
+    node->is_fallback = step->why != NULL;
+    node->bus_bytes = step->bus_bytes;
+    if (step->why)
+        node->why = step->why;
+    else if (strcmp(step->by, driver->name) && !*node->why)
+        node->why = "the host reads its results, as sizes, conditions or operands";
+}
+
 static bool get_step(const uir_session *session, size_t index, uir_node_statistics *out_node) {
     uir_runtime_step step;
     for (uint32_t i = 0; uir_runtime_get_step(session->runtime, i, &step); i++) {
@@ -206,11 +216,15 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
             out_node->units = (uint64_t)choice.units;
             out_node->unit_cost = (uint64_t)choice.cost;
         }
-        if (!strcmp(step.by, "host"))
+        out_node->is_fallback = !strcmp(step.by, "host");
+        if (out_node->is_fallback)
             out_node->why = step.remark;
         else
             out_node->joined = step.remark;
-        if (!strcmp(step.by, "vm")) out_node->why = session->model->table->explain_vm(session->model);
+        if (session->model->device)
+            explain_host(session->model->driver, &step, out_node);
+        else if (!strcmp(step.by, "vm"))
+            out_node->why = session->model->table->explain_vm(session->model);
         return true;
     }
     return false;

@@ -236,6 +236,10 @@ typedef struct uir_node_statistics {
     /* units: units of work that the threads share.
      * unit_cost: estimated cost of one, comparable within a table only. */
     uint64_t units, unit_cost;
+    /* is_fallback: the device has no kernel for it, so the host ran it; false on the interpreter.
+     * bus_bytes: bytes copied between the host and a device with memory of its own because of that. */
+    bool is_fallback;
+    uint64_t bus_bytes;
 } uir_node_statistics;
 /* Statistics of executed node `index`; NOT_FOUND, without a message, past the end. */
 UIR_API UIR_WARN_UNUSED uir_status uir_session_get_node_statistics(const uir_session *session, size_t index,

@@ -429,6 +429,10 @@ typedef struct uir_model_options {
      * it open. NULL: a device named by `device` is opened for this model alone. INVALID_ARGUMENT for another name, and
      * with `interpret`. */
     uir_device *opened;
+    /* UNSUPPORTED, with the first nodes, if a device with memory of its own cannot compute a node of the model. False:
+     * the host computes it, with copies and one warning. Nodes that only compute sizes and conditions are the host's on
+     * every device. */
+    bool no_fallback;
 } uir_model_options;
 /* Loads, checks and prepares a model. Every problem is a message; UIR_STATUS_UNSUPPORTED means that all of them are
  * unsupported features. `options` may be NULL. External data must be in the folder of `path`, in that of its real path,
@@ -465,6 +469,7 @@ typedef struct uir_package_open_options {
     const char *const *trust;
     size_t trust_count;
     uir_device *opened; /* as in uir_model_options */
+    bool no_fallback; /* as in uir_model_options */
 } uir_package_open_options;
 /* Opens a package as a model, without a compiler. The file is mapped or copied, and validated; its constants are
  * checked when a run first reads them. It must not change while it is open (replacing it by rename is fine). `options`
@@ -499,6 +504,7 @@ typedef struct uir_package_write_options {
     bool strict;           /* contradictions of declared shapes are errors; faults of the compiler always are, here */
     const char *const *overrides; /* as in uir_model_options; inputs of a package cannot be overridden later */
     size_t override_count;
+    bool no_fallback; /* as in uir_model_options: no file is written */
 } uir_package_write_options;
 
 /* Facts of a written package. */
@@ -663,6 +669,9 @@ typedef struct uir_model_info {
      * interpreter, run their nodes. 0 after a `strict` load. */
     uint32_t fault_count;
     const char *native_why; /* why the kernels cannot be compiled, which the load has reported; else "" */
+    /* Of a device with memory of its own: groups of nodes, and host operators, that the host computes because the
+     * device cannot, with a warning at the load. Those that only compute sizes and conditions are not counted. */
+    uint32_t host_group_count, host_operator_count;
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

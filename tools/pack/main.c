@@ -127,6 +127,7 @@ static uir_status write_package(const run_options *options, const device_list *d
                                        .exact = options->exact,
                                        .precision = options->precision,
                                        .strict = options->strict,
+                                       .no_fallback = options->no_fallback,
                                        .overrides = options->overrides.items,
                                        .override_count = options->overrides.count};
     uir_status status = uir_context_create(NULL, &context);

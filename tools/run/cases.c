@@ -33,11 +33,11 @@ static uir_status compare_outputs(uir_session *session, const run_case *c, case_
     return UIR_STATUS_OK;
 }
 
-/* The first node that no kernel computed, and why. */
+/* The first node that no kernel of the device computed, and why; NULL: none. */
 static const char *explain_fallback(const uir_session *session, char *buffer, size_t capacity) {
     uir_node_statistics node;
     for (size_t i = 0; query_node(session, i, &node); i++) {
-        if (strcmp(node.by, "host") != 0) continue;
+        if (!node.is_fallback) continue;
         snprintf(buffer, capacity, "node '%s' (%s): %s", node.name, node.op, node.why);
         return buffer;
     }
@@ -54,10 +54,10 @@ static uir_status check_calls(const run_options *options, uir_model *model, cons
                  "--no-fallback: the compiler refused %u of its own kernels", info.fault_count);
         return UIR_STATUS_INTERNAL;
     }
-    if (options->no_fallback && (statistics->host_calls || (statistics->interpreter_calls && *why))) {
-        char first[800];
-        complain(*why ? why : explain_fallback(session, first, sizeof first),
-                 "--no-fallback: %llu nodes ran without a kernel",
+    char text[800];
+    const char *first = options->no_fallback ? explain_fallback(session, text, sizeof text) : NULL;
+    if (options->no_fallback && (first || (statistics->interpreter_calls && *why))) {
+        complain(*why ? why : first, "--no-fallback: %llu nodes ran without a kernel",
                  (unsigned long long)(statistics->host_calls + statistics->interpreter_calls));
         return UIR_STATUS_UNSUPPORTED;
     }

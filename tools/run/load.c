@@ -82,7 +82,8 @@ uir_status load_model(uir_context *context, const run_options *options, bool pac
                                              .limits = &options->limits,
                                              .cancel = &signals_cancelled,
                                              .trust = options->trust.items,
-                                             .trust_count = options->trust.count};
+                                             .trust_count = options->trust.count,
+                                             .no_fallback = options->no_fallback};
     if (package && options->reduce) {
         complain("reduce the model it was made from", "--reduce: a package has no nodes to leave out");
         return UIR_STATUS_UNSUPPORTED;

@@ -243,6 +243,7 @@ static uir_status run(const run_options *options) {
     model_options.interpret = options->interpret && !options->can_run && !options->info;
     model_options.device_text = described;
     model_options.device_text_name = options->device_file;
+    model_options.no_fallback = options->no_fallback;
     model_options.wait = options->no_vm;
     model_options.cache = options->cache;
     model_options.no_cache = options->no_cache;
@@ -280,6 +281,7 @@ static uir_status run(const run_options *options) {
     } else if (status == UIR_STATUS_OK && options->plan && !options->interpret) {
         status = show_plan(context, model, options);
     } else if (status == UIR_STATUS_OK) {
+        report_messages(context, options->quiet); /* of the load: making data clears others */
         advise_trust(model, options);
         double wait_ms = wait_for_kernels(context, model, options, start);
         waited = options->bench || options->profile;

@@ -254,6 +254,11 @@ static void explain_row(const uir_session *session, size_t row, const uir_node_s
     print_wrapped(stdout, nodes ? nodes : "", used, 4, width);
     free(nodes);
     explain_choice(node, width);
+    if (node->is_fallback && node->bus_bytes) {
+        char text[80];
+        printf("      on the host, for which %sB cross the bus\n",
+               units_scaled((double)node->bus_bytes, text, sizeof text));
+    }
     if (!*report_why(node, why, sizeof why)) return;
     fputs("      ", stdout);
     print_wrapped(stdout, why, 6, 6, width);

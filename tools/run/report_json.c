@@ -158,6 +158,8 @@ static void add_nodes(cJSON *root, uir_session *session, const case_result *resu
         report_add_text(n, "by", node.by);
         report_add_text(n, "kernel", node.kernel);
         report_add_text(n, "why", report_why(&node, why, sizeof why));
+        cJSON_AddBoolToObject(n, "fallback", node.is_fallback);
+        cJSON_AddNumberToObject(n, "bus_bytes", (double)node.bus_bytes);
         report_add_number(n, "ms", i < result->node_count ? result->node_ms[i] : node.ms);
         cJSON_AddNumberToObject(n, "calls", (double)node.calls);
         cJSON_AddNumberToObject(n, "dram_bytes", (double)node.dram_bytes);
