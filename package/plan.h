@@ -459,6 +459,15 @@ static inline bool uir_plan_is_port_copy(const uir_plan *plan, const uir_plan_st
            (from->storage == UIR_PLAN_STORAGE_INPUT || from->storage == UIR_PLAN_STORAGE_OUTPUT);
 }
 
+/* Whether a step copies the whole storage of a tensor in a layout to another one in the same layout. */
+static inline bool uir_plan_is_layout_copy(const uir_plan *plan, const uir_plan_step *step) {
+    if (step->kind != UIR_PLAN_STEP_COPY) return false;
+    const uir_plan_tensor *from = &plan->tensors[uir_plan_get_word(plan, step->inputs, 0)],
+                          *to = &plan->tensors[uir_plan_get_word(plan, step->outputs, 0)];
+    return from->storage == UIR_PLAN_STORAGE_LAID_OUT && to->storage == UIR_PLAN_STORAGE_LAID_OUT &&
+           from->index == to->index && from->dtype == to->dtype;
+}
+
 /* Evaluates an expression accepted by the reader. `bound` NULL: all symbols are bound. False on an unbound symbol,
  * overflow, or division by a value below 1. */
 bool uir_plan_evaluate(const uir_plan *plan, uint32_t expression, const int64_t *values, const bool *bound,

@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum uir_null_chip { UIR_NULL_FULL, UIR_NULL_F32, UIR_NULL_CHIP_COUNT } uir_null_chip;
+typedef enum uir_null_chip { UIR_NULL_FULL, UIR_NULL_F32, UIR_NULL_SMALL, UIR_NULL_CHIP_COUNT } uir_null_chip;
 
 static inline const char *uir_null_chip_name(uir_null_chip chip) {
-    static const char *const names[UIR_NULL_CHIP_COUNT] = {[UIR_NULL_FULL] = "full", [UIR_NULL_F32] = "f32"};
+    static const char *const names[UIR_NULL_CHIP_COUNT] = {
+        [UIR_NULL_FULL] = "full", [UIR_NULL_F32] = "f32", [UIR_NULL_SMALL] = "small"};
     return names[chip];
 }
 

@@ -42,7 +42,7 @@ uint64_t uir_rt_count_fallback_bytes(const uir_runtime *r, uint32_t step) {
         if (uir_plan_get_domain(p, from) == uir_plan_get_domain(p, to)) continue;
         bool is_upload = uir_plan_get_domain(p, to) == UIR_PLAN_ON_DEVICE;
         uint32_t owner = is_upload ? source->writer : find_reader(r, r->analysis->tensors[to].root);
-        if (owner == step) bytes += r->tensors[from].bytes * r->steps[i].calls;
+        if (owner == step) bytes += r->tensors[from].span * r->steps[i].calls;
     }
     return bytes;
 }

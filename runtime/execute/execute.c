@@ -92,7 +92,8 @@ static uir_status run_copy(uir_runtime *r, uint32_t step) {
                                 r->tensors[from].bytes, r->tensors[to].bytes);
     if (uir_rt_is_same_place(&source, &target) || !r->tensors[to].bytes) return UIR_STATUS_OK;
     r->statistics.copies++;
-    return uir_rt_copy(r, step, uir_plan_get_queue(r->plan, step), &target, &source, r->tensors[to].bytes);
+    size_t bytes = uir_plan_is_layout_copy(r->plan, &r->plan->steps[step]) ? r->tensors[to].span : r->tensors[to].bytes;
+    return uir_rt_copy(r, step, uir_plan_get_queue(r->plan, step), &target, &source, bytes);
 }
 
 static uir_status run_host(uir_runtime *r, uint32_t step) {

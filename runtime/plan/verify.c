@@ -67,7 +67,8 @@ static uir_status verify_packed(const verifier *v, uint32_t step, uint32_t tenso
     bool room = info->slack != UIR_PLAN_NONE && info->slack_axis != UIR_PLAN_NONE,
          laid_out = v->plan->tensors[info->root].storage == UIR_PLAN_STORAGE_LAID_OUT;
     if ((!room && !laid_out) || uir_plan_get_step_row(v->plan->steps[step].kind)->traits & UIR_PLAN_STRIDES ||
-        uir_plan_is_port_copy(v->plan, &v->plan->steps[step]))
+        uir_plan_is_port_copy(v->plan, &v->plan->steps[step]) ||
+        uir_plan_is_layout_copy(v->plan, &v->plan->steps[step]))
         return UIR_STATUS_OK;
     return refuse(v, step,
                   laid_out ? "uses tensor %u as row-major, but it has a layout"

@@ -3,6 +3,7 @@
 
 #include "backends/null/chips.h"
 
+enum { SMALL_BYTES = 32 << 10 };
 #define SPACES   7u /* memory, cache and registers of the host's machine */
 #define D(name)  (1u << UIR_DTYPE_##name)
 #define INTEGERS (D(I8) | D(U8) | D(I16) | D(U16) | D(I32) | D(U32) | D(I64) | D(U64))
@@ -47,19 +48,27 @@ static const uir_legal_row f32_rows[] = {
     ROW_OTHER("mma", D(I32), D(I8) | D(U8)),
 };
 
-/* NULL: all of the host's machine. */
+/* What a chip lacks of the host's machine. */
 static const struct {
-    const uir_legal_row *legal;
+    const uir_legal_row *legal; /* NULL: all instructions */
     uint32_t count;
-} chips[UIR_NULL_CHIP_COUNT] = {[UIR_NULL_F32] = {f32_rows, sizeof f32_rows / sizeof *f32_rows}};
+    uint64_t capacity; /* bytes of a space on the chip; 0: as many */
+} chips[UIR_NULL_CHIP_COUNT] = {
+    [UIR_NULL_F32] = {f32_rows, sizeof f32_rows / sizeof *f32_rows, 0}, [UIR_NULL_SMALL] = {NULL, 0, SMALL_BYTES}};
 
 static void narrow(const char *variant, uir_machine *machine) {
     const char *seed;
     uir_null_chip chip = uir_null_find_chip(variant, &seed);
     machine->chip = uir_null_chip_name(chip);
-    if (!chips[chip].legal) return;
-    machine->legal = chips[chip].legal;
-    machine->legal_count = chips[chip].count;
+    if (chips[chip].legal) {
+        machine->legal = chips[chip].legal;
+        machine->legal_count = chips[chip].count;
+    }
+    for (uint32_t i = 0; i < machine->space_count && chips[chip].capacity; i++) {
+        uir_space *space = &machine->spaces[i];
+        if (space->capacity > chips[chip].capacity) space->capacity = chips[chip].capacity;
+        if (space->working_set > chips[chip].capacity) space->working_set = chips[chip].capacity;
+    }
 }
 
 const uir_target uir_null_target = {.name = "null", .narrow = narrow};
