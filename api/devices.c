@@ -152,6 +152,7 @@ uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, cons
     if (!uir_device_has_driver(row)) return UIR_STATUS_OK;
     if (!model->device)
         UIR_TRY(open_device(model->context, diagnostics, name ? name : row->name, &none, &model->device));
+    package->no_fallback = model->no_fallback;
     package->driver = model->device->driver;
     package->device = model->device->opened;
     return UIR_STATUS_OK;

@@ -115,8 +115,8 @@ uir_status uir_facts_from_onnx(const uir_compile *compile, uir_arena *arena, uir
     UIR_TRY_ALLOCATE(out_facts->defaults.data, uir_arena_allocate_array(arena, (size_t)info->default_count + 1,
                                                                         sizeof *out_facts->defaults.data));
     for (uint32_t i = 0; i < info->default_count; i++)
-        out_facts->defaults.data[out_facts->defaults.count++] = (uir_facts_default){
-            info->defaults[i].name, info->defaults[i].place, info->defaults[i].is_overridden};
+        out_facts->defaults.data[out_facts->defaults.count++] =
+            (uir_facts_default){info->defaults[i].name, info->defaults[i].place, info->defaults[i].is_overridden};
     UIR_TRY_ALLOCATE(out_facts->metadata.data, uir_arena_allocate_array(arena, (size_t)info->metadata_count + 1,
                                                                         sizeof *out_facts->metadata.data));
     for (uint32_t i = 0; i < info->metadata_count; i++)

@@ -1,14 +1,14 @@
 /* Nodes that the host computes because the model's device cannot: said once, or refused. */
 #include "api/internal.h"
 
-uir_status uir_api_judge_fallbacks(uir_model *model, bool refuses, uir_diagnostics *diagnostics) {
+uir_status uir_api_judge_fallbacks(uir_model *model, uir_diagnostics *diagnostics) {
     uir_text text;
     if (!model->package || !uir_package_has_device(model->package)) return UIR_STATUS_OK;
     uir_package_fallbacks count = uir_package_count_fallbacks(model->package);
     model->info.host_group_count = count.groups;
     model->info.host_operator_count = count.operators;
     if (!count.groups && !count.operators) return UIR_STATUS_OK;
-    if (refuses) return uir_package_refuse_fallbacks(model->package, diagnostics);
+    if (model->no_fallback) return uir_package_refuse_fallbacks(model->package, diagnostics);
     uir_text_init(&text, &model->allocator);
     uir_package_describe_fallbacks(model->package, &text);
     uir_status status = uir_text_status(&text);

@@ -148,6 +148,7 @@ struct uir_model {
     bool is_description;  /* the model is unsupported: it can be queried, not run */
     bool is_file;         /* opened from a package file */
     bool is_vouched;      /* its signature was checked */
+    bool no_fallback;     /* the host computes nothing instead of the device */
     const char *vm_why;   /* of an opened package: why the VM runs its kernels, or NULL */
     uir_api_port *inputs, *outputs;
     uint32_t input_count, output_count;
@@ -169,9 +170,9 @@ uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, cons
 /* device_list.c: the device that a mistyped name (of a device, perhaps with ":parameter") may mean: one of
  * uir_device_name. NULL: none is near enough. */
 const char *uir_api_guess_device(const char *name);
-/* fallback.c: counts the nodes of an opened package that the host computes because the device cannot. `refuses`:
- * UNSUPPORTED if there are some; else a warning. */
-uir_status uir_api_judge_fallbacks(uir_model *model, bool refuses, uir_diagnostics *diagnostics);
+/* fallback.c: counts the nodes of an opened package that the host computes because the device cannot. UNSUPPORTED if
+ * there are some and the caller wants none; else a warning. */
+uir_status uir_api_judge_fallbacks(uir_model *model, uir_diagnostics *diagnostics);
 /* package.c: the ports of a model opened from a package, and shape queries. */
 uir_status uir_api_take_package_ports(uir_model *model);
 uir_status uir_api_get_package_shape(uir_call *call, const uir_model *model, size_t index,

@@ -399,6 +399,7 @@ static uir_status load_into(uir_call *call, uir_model *model, const uir_onnx_sou
     from->progress = options->progress;
     from->progress_user = options->progress_user;
     from->cancel = options->cancel;
+    model->no_fallback = options->no_fallback;
     UIR_TRY(uir_progress_tell(progress, "reading", 0));
     UIR_TRY(check_device(call, options));
     UIR_TRY(begin_compile(call, model, source, options));
@@ -445,7 +446,7 @@ static uir_status load_within(uir_call *call, uir_model *model, const uir_onnx_s
         .tell = options->progress, .user = options->progress_user, .cancel = options->cancel, .budget = budget};
     uir_status status = uir_budget_begin(budget, "loading the model", options->cancel, NULL);
     if (status == UIR_STATUS_OK) status = load_into(call, model, source, options, uir_operation_whole(&operation));
-    if (status == UIR_STATUS_OK) status = uir_api_judge_fallbacks(model, options->no_fallback, &call->diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_api_judge_fallbacks(model, &call->diagnostics);
     if (status == UIR_STATUS_OK) status = uir_operation_finish(&operation);
     return uir_budget_end(budget, status, &call->diagnostics);
 }

@@ -109,6 +109,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
     }
     uir_package_options package = {
         .pictures = uir_api_pictures(), .trusted = options->trusted, .copy = options->no_map};
+    model->no_fallback = options->no_fallback;
     UIR_TRY(uir_api_open_device(model, row, device, diagnostics, &package));
     uir_trust trust = {options->trust, options->trust_count, path, options->cancel};
     if (options->trust_count) package.vouch = uir_trust_vouch, package.vouch_user = &trust;
@@ -134,7 +135,7 @@ static uir_status open_into(uir_call *call, uir_model *model, const char *path,
                                    .kernel_count = uir_package_get_facts(model->package).kernels,
                                    .load_ms = uir_api_now_ms() - start};
     uir_facts_tell_kernels(&model->facts, &model->info);
-    return uir_api_judge_fallbacks(model, options->no_fallback, diagnostics);
+    return uir_api_judge_fallbacks(model, diagnostics);
 }
 
 uir_status uir_model_open_package_file(uir_context *context, const char *path, const uir_package_open_options *options,

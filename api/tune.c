@@ -315,9 +315,9 @@ static uir_status compare_outputs(tuning *t, side other) {
         UIR_TRY(uir_session_get_output(t->sides[BEFORE].session, i, &before));
         UIR_TRY(uir_session_get_output(t->sides[other].session, i, &after));
         if (!is_same(before, after))
-            return uir_error_hint(
-                &t->call->diagnostics, UIR_STATUS_INTERNAL, NULL, "report this fault of the compiler",
-                "output '%s' changes with the tile size; no tuning result was saved", model->outputs[i].port.name);
+            return uir_error_hint(&t->call->diagnostics, UIR_STATUS_INTERNAL, NULL, "report this fault of the compiler",
+                                  "output '%s' changes with the tile size; no tuning result was saved",
+                                  model->outputs[i].port.name);
     }
     return UIR_STATUS_OK;
 }

@@ -1,3 +1,4 @@
+#include "compile/beside.h"
 #include "compile/compile.h"
 #include "compile/slack.h"
 #include "compile/stages.h"
@@ -566,6 +567,7 @@ uir_status uir_compile_schedule(uir_compile *c, uir_stage stage, const uir_compi
 uir_status uir_compile_make_igraphs(uir_compile *c, uir_stage stage, const uir_compile_call *call) {
     UIR_TRY(advance_kernels(&c->lowering, stage, 0, call));
     UIR_TRY(retry_refused(c, stage, call));
+    UIR_TRY(uir_lowering_add_host_variants(&c->lowering));
     return uir_lowering_add_slack(&c->lowering, call->diagnostics);
 }
 

@@ -50,7 +50,8 @@ static uir_status write(const uir_compile *c, uir_arena *scratch, const uir_comp
     UIR_TRY_ALLOCATE(scratch_bytes, uir_arena_allocate_array(scratch, c->igraph_count + 1, sizeof *scratch_bytes));
     for (uint32_t k = 0; k < kernel_count; k++) {
         const uir_lowering_kernel *kernel = &c->lowering.kernels.data[k];
-        sources[k] = (uir_plan_source){kernel->name, &kernel->lowered.igraphs, find_domains(c, kernel), NULL};
+        sources[k] = (uir_plan_source){kernel->name, &kernel->lowered.igraphs, find_domains(c, kernel),
+                                       kernel->lowered.own_variants, NULL};
     }
     for (uint32_t i = 0; i < c->igraph_count && native_count; i++) {
         symbols[i] = c->names.symbols[i];

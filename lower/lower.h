@@ -75,7 +75,8 @@ typedef struct uir_lowered {
     uir_loop_function *naive;
     uir_loop_list scheduled;
     uir_igraph_list igraphs;
-    uir_text steps; /* one step a line */
+    uint32_t own_variants; /* the first iGraphs; the others are of the host beside the device. 0: all are its own */
+    uir_text steps;        /* one step a line */
     uir_parameter_choice choice;
     const uir_schedule_text *given; /* borrowed: makes the variants instead of a tactic; NULL: none */
 } uir_lowered;

@@ -319,7 +319,7 @@ typedef struct uir_plan_schedule {
     UIR_PLAN_TABLE(uir_plan_device, devices)     /* one */                                                             \
     UIR_PLAN_TABLE(uir_plan_word, domains)       /* by tensor: uir_plan_domain; of an alias: that of its root */       \
     UIR_PLAN_TABLE(uir_plan_schedule, schedules) /* by step */                                                         \
-    UIR_PLAN_TABLE(uir_plan_word, homes)         /* by kernel: bits, 1u << uir_plan_domain: where its code can run */  \
+    UIR_PLAN_TABLE(uir_plan_word, homes)         /* by variant: bits, 1u << uir_plan_domain: where its code can run */ \
     UIR_PLAN_TABLE(uir_plan_word, port_tensors)  /* by input, then output: its tensor on the device; NONE */
 
 /* The fields of each record in file order. W: a u32, Q: a 64-bit integer. */
@@ -434,9 +434,13 @@ static inline bool uir_plan_is_fallback(const uir_plan *plan, uint32_t step) {
 static inline uir_plan_list uir_plan_get_waits(const uir_plan *plan, uint32_t step) {
     return plan->schedules_count ? plan->schedules[step].waits : (uir_plan_list){0, 0};
 }
-/* Whether the kernel's code can run in the domain. */
+/* Whether the variant's code can run in the domain. */
+static inline bool uir_plan_variant_runs(const uir_plan *plan, uint32_t variant, uir_plan_domain domain) {
+    return plan->homes_count ? plan->homes[variant].value >> domain & 1 : domain == UIR_PLAN_ON_HOST;
+}
+/* The same of a kernel: its first variants decide. Those for the sizes that these do not fit may be the host's. */
 static inline bool uir_plan_kernel_runs(const uir_plan *plan, uint32_t kernel, uir_plan_domain domain) {
-    return plan->homes_count ? plan->homes[kernel].value >> domain & 1 : domain == UIR_PLAN_ON_HOST;
+    return uir_plan_variant_runs(plan, plan->kernels[kernel].first_variant, domain);
 }
 /* The tensor of an input, or of an output, on the device; NONE: it has none. */
 static inline uint32_t uir_plan_get_port_tensor(const uir_plan *plan, bool is_output, uint32_t index) {

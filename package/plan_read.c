@@ -496,7 +496,7 @@ static bool check_device_tables(checker *c) {
     const uir_plan *p = c->plan;
     if (!p->devices_count) return true;
     if (p->devices_count != 1 || p->domains_count != p->tensors_count || p->schedules_count != p->steps_count ||
-        p->homes_count != p->kernels_count || p->port_tensors_count != p->inputs_count + (uint64_t)p->outputs_count)
+        p->homes_count != p->variants_count || p->port_tensors_count != p->inputs_count + (uint64_t)p->outputs_count)
         return false;
     for (uint32_t i = 0; i < p->homes_count; i++)
         if (!p->homes[i].value || p->homes[i].value >> UIR_PLAN_DOMAIN_COUNT) return false;

@@ -404,6 +404,19 @@ static uir_status rewrite_block(placer *l, uint32_t block, site *around, const u
     return UIR_STATUS_OK;
 }
 
+/* Where the code of each variant can run. */
+static uir_status note_homes(planner *p) {
+    for (uint32_t k = 0; k < p->source_count; k++) {
+        const uir_plan_source *s = &p->sources[k];
+        for (uint32_t v = 0; v < s->variants->count; v++) {
+            bool is_own = !s->own || v < s->own;
+            UIR_TRY(
+                uir_vector_push(&p->arena, &p->homes, ((uir_plan_word){is_own ? s->domains : 1u << UIR_PLAN_ON_HOST})));
+        }
+    }
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_pl_place(planner *p) {
     placer l = {.p = p};
     uir_plan_device device;
@@ -427,8 +440,7 @@ uir_status uir_pl_place(planner *p) {
     place_block(&l, 0);
     UIR_TRY(rewrite_block(&l, 0, NULL, NULL, NULL));
     for (uint32_t t = 0; t < p->tensors.count; t++) p->domains.data[t].value = domain_of(&l, t);
-    for (uint32_t k = 0; k < p->source_count; k++)
-        UIR_TRY(uir_vector_push(&p->arena, &p->homes, ((uir_plan_word){p->sources[k].domains})));
+    UIR_TRY(note_homes(p));
     return uir_pl_find_fallbacks(p);
 }
 

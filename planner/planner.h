@@ -17,6 +17,7 @@ typedef struct uir_plan_source {
     const char *name;
     const uir_igraph_list *variants;
     uint32_t domains; /* bits, 1u << uir_plan_domain: where its code can run; without a device: the host's */
+    uint32_t own;     /* the variants of which that is so, the first ones; the others are the host's. 0: all */
     const char *why;  /* why its groups have no kernel of the device; NULL: they have */
 } uir_plan_source;
 

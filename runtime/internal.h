@@ -136,6 +136,7 @@ struct uir_package {
     const uir_kernel_format *formats[RT_MAX_FORMATS];
     uint32_t format_count;
     bool trusted;
+    bool no_fallback;       /* the host computes nothing instead of the device */
     const char *not_native; /* why no native object was loaded; NULL: none was expected */
     uir_custom_function *custom;
     void *custom_user;
@@ -170,9 +171,6 @@ const uir_package_section *uir_rt_find_section(const uir_package *package, uir_p
 uir_status uir_rt_find_kernels(const uir_package *package, const uir_rt_search *search, uir_diagnostics *diagnostics);
 uir_status uir_rt_verify_constant(uir_package *package, uint32_t constant, uir_diagnostics *diagnostics);
 
-/* Bytes that the last run copied between host and device for a step that the device cannot execute. */
-uint64_t uir_rt_count_fallback_bytes(const uir_runtime *runtime, uint32_t step);
-
 /* ---- threads ---- */
 typedef struct uir_rt_pool uir_rt_pool;
 typedef void uir_rt_task(void *context, uint32_t thread);
@@ -203,6 +201,8 @@ typedef struct uir_rt_launch {
     uint32_t candidate;     /* in the variant's tiling function; NONE: none */
     int64_t units, cost;    /* units of work of that candidate, and the cost of one */
     bool invalid;           /* conditional, and not prepared for these dims */
+    bool by_host;           /* of the device, with a variant that only the host has */
+    uint64_t host_bytes;    /* copied for that in the last execution */
     bool idle;              /* no result has elements: not prepared, does nothing */
     size_t state_capacity;
     int64_t *symbols, *indices;
@@ -365,6 +365,8 @@ struct uir_runtime {
     uir_rt_launch *launches;
     uir_rt_loop *loops;
     uir_rt_buffer host;     /* scratch memory of host operators */
+    uir_rt_buffer by_host;  /* what launches of the device access that the host runs */
+    bool has_host_launches; /* a warning has said so */
     uir_rt_buffer *owned;   /* per tensor with storage OWN */
     uir_rt_buffer *results; /* per output: in the runtime's memory on the host */
     uir_rt_binding *bound_outputs;
@@ -459,6 +461,15 @@ uir_status uir_rt_check_block(uir_runtime *r, uint32_t block);
 uir_status uir_rt_check_epoch(uir_runtime *r, uint32_t epoch);
 /* Clears the symbols and addresses of the block, since none outlives an iteration. */
 void uir_rt_forget_block(uir_runtime *r, uint32_t block);
+
+/* Runs a launch of the device whose variant is the host's. */
+uir_status uir_rt_launch_by_host(uir_runtime *runtime, uint32_t step, uir_rt_launch *launch);
+/* Says once that there is one; UNSUPPORTED if the package's opener forbids it. */
+uir_status uir_rt_judge_by_host(uir_runtime *runtime, uint32_t step);
+/* Runs all phases of a prepared launch on the host. */
+uir_status uir_rt_run_phases(uir_runtime *runtime, uint32_t step, uir_rt_launch *launch);
+/* Bytes that the last run copied between host and device for a step that the device cannot execute. */
+uint64_t uir_rt_count_fallback_bytes(const uir_runtime *runtime, uint32_t step);
 
 /* Chooses the kernel variant and tiles for the sizes, and calls the format's `prepare`; addresses are set later. */
 uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step);

@@ -54,9 +54,10 @@ typedef struct uir_package_options {
     /* The device of a package that is made for one: it outlives the package. NULL: the package is refused. */
     const struct uir_driver *driver;
     struct uir_driver_device *device;
-    bool trusted; /* loads its native objects */
-    bool checked; /* its constants are known to be intact (just made by this process): no hashing */
-    bool copy;    /* never maps a file */
+    bool no_fallback; /* UNSUPPORTED for a launch that only the host has a variant for */
+    bool trusted;     /* loads its native objects */
+    bool checked;     /* its constants are known to be intact (just made by this process): no hashing */
+    bool copy;        /* never maps a file */
     /* For a file: returns OK if the bytes may be trusted. The package is then opened as trusted, from a copy of the
      * file; any other status refuses it. NULL: not called. */
     uir_status (*vouch)(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics);

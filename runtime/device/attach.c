@@ -71,7 +71,8 @@ static uir_status choose_image(const uir_package *p, uir_diagnostics *diagnostic
 static uir_status check_kernels(const uir_package *p, uir_diagnostics *diagnostics) {
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count && p->analysis.kernels[k].on_device; v++)
-            if (!p->device.kernels[p->plan.kernels[k].first_variant + v])
+            if (!p->device.kernels[p->plan.kernels[k].first_variant + v] &&
+                uir_plan_variant_runs(&p->plan, p->plan.kernels[k].first_variant + v, UIR_PLAN_ON_DEVICE))
                 return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                                  "the package's code for device %s lacks kernel @%s", p->device.facts->name,
                                  uir_plan_get_text(&p->plan, p->plan.kernels[k].name));

@@ -280,7 +280,10 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     l->base.tile_count = tiles;
     l->base.pointer_count = chosen->pointer_count;
     l->base.phase_count = chosen->phase_count;
-    if (l->on_device) return uir_rt_device_prepare(r, step, l);
+    l->by_host =
+        l->on_device && !uir_plan_variant_runs(r->plan, k->first_variant + l->variant_index, UIR_PLAN_ON_DEVICE);
+    if (l->by_host) UIR_TRY(uir_rt_judge_by_host(r, step));
+    if (l->on_device && !l->by_host) return uir_rt_device_prepare(r, step, l);
     const uir_kernel_format *format = NULL;
     const uir_loaded_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &format);
     if (!kernel)
@@ -478,6 +481,11 @@ static uint64_t skip_copies(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
     return saved < l->bytes ? saved : l->bytes;
 }
 
+uir_status uir_rt_run_phases(uir_runtime *r, uint32_t step, uir_rt_launch *l) {
+    for (uint32_t i = 0; i < l->variant->phase_count; i++) UIR_TRY(run_phase(r, step, l, i));
+    return UIR_STATUS_OK;
+}
+
 uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     uir_rt_launch *l = launch_of(r, step);
     if (l->invalid) {
@@ -487,9 +495,10 @@ uir_status uir_rt_launch_run(uir_runtime *r, uint32_t step) {
     if (l->idle) return UIR_STATUS_OK;
     UIR_TRY(set_pointers(r, step, l));
     uint64_t bytes = l->bytes - skip_copies(r, step, l);
-    if (l->on_device) UIR_TRY(uir_rt_device_launch_run(r, step, l));
-    for (uint32_t i = 0; i < l->variant->phase_count && !l->on_device; i++) UIR_TRY(run_phase(r, step, l, i));
-    if (l->on_device)
+    UIR_TRY(l->by_host     ? uir_rt_launch_by_host(r, step, l)
+            : l->on_device ? uir_rt_device_launch_run(r, step, l)
+                           : uir_rt_run_phases(r, step, l));
+    if (l->on_device && !l->by_host)
         r->statistics.device_calls++;
     else if (l->format->native)
         r->statistics.native_calls++;

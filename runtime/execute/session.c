@@ -118,6 +118,7 @@ void uir_runtime_destroy(uir_runtime *r) {
             uir_rt_buffer_release(r, &loop->carried[k / 2].slots[k % 2]);
     }
     uir_rt_buffer_release(r, &r->host);
+    uir_rt_buffer_release(r, &r->by_host);
     for (uint32_t i = 0; r->owned && i < p->tensors_count; i++) uir_rt_buffer_release(r, &r->owned[i]);
     for (uint32_t i = 0; r->results && i < p->outputs_count; i++) uir_rt_buffer_release(r, &r->results[i]);
     for (uint32_t i = 0; r->staged && i < p->inputs_count; i++) uir_rt_buffer_release(r, &r->staged[i]);
@@ -672,7 +673,11 @@ bool uir_runtime_get_step(const uir_runtime *r, uint32_t index, uir_runtime_step
         const uir_rt_launch *l = &r->launches[r->analysis->steps[index].index];
         out->kernel = uir_plan_get_text(r->plan, r->plan->kernels[s->target].name);
         if (l->format || l->on_device) {
-            out->by = l->on_device ? r->package->device.driver->name : l->format->name;
+            out->by = l->on_device && !l->by_host ? r->package->device.driver->name : l->format->name;
+            if (l->by_host) {
+                out->why = "no variant of its kernel fits these sizes on the device";
+                out->bus_bytes = l->host_bytes * out->calls;
+            }
             out->variant = l->variant_index;
             out->phases = l->variant ? l->variant->phase_count : 0;
             out->tensor_bytes = l->bytes * out->calls;

@@ -99,8 +99,8 @@ uir_status uir_rt_find_kernels(const uir_package *p, const uir_rt_search *what, 
     for (uint32_t k = 0; k < plan->kernels_count; k++) {
         for (uint32_t i = 0; i < plan->kernels[k].variant_count && status == UIR_STATUS_OK; i++) {
             uint32_t id = plan->kernels[k].first_variant + i;
-            if (!uir_plan_kernel_runs(plan, k, what->domain)) continue; /* code of another machine */
-            if (what->has(what->user, id)) continue;                    /* shared by two kernels */
+            if (!uir_plan_variant_runs(plan, id, what->domain)) continue; /* code of another machine */
+            if (what->has(what->user, id)) continue;                      /* shared by two kernels */
             status = what->native != UIR_PLAN_NONE ? find_native(&s, id, &plan->variants[id])
                                                    : find_code(&s, id, &plan->variants[id]);
         }
@@ -245,12 +245,13 @@ static uir_status load_kernels(uir_package *p, uir_diagnostics *diagnostics) {
         UIR_TRY(load_image(p, i, &image, 0, NULL, false, diagnostics));
     }
     for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
-        if (!p->analysis.kernels[k].on_host || !uir_plan_kernel_runs(&p->plan, k, UIR_PLAN_ON_HOST)) continue;
         for (uint32_t v = 0; v < p->plan.kernels[k].variant_count; v++) {
-            bool found = false;
+            uint32_t id = p->plan.kernels[k].first_variant + v;
+            bool found = p->analysis.kernels[k].on_host ? !uir_plan_variant_runs(&p->plan, id, UIR_PLAN_ON_HOST)
+                                                        : uir_plan_variant_runs(&p->plan, id, UIR_PLAN_ON_DEVICE);
             for (uint32_t i = 0; i < p->format_count; i++) {
                 const uir_rt_kernels *kernels = atomic_load(&p->kernels[i]);
-                found |= kernels && kernels->variants[p->plan.kernels[k].first_variant + v];
+                found |= kernels && kernels->variants[id];
             }
             if (!found)
                 return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
@@ -496,6 +497,7 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     p->format_count = options->format_count;
     p->trusted = options->trusted;
     p->custom = options->custom;
+    p->no_fallback = options->no_fallback;
     p->custom_user = options->custom_user;
     p->pictures = options->pictures;
     p->device.driver = options->driver;
