@@ -366,7 +366,8 @@ typedef struct uir_model_options {
      * makes no call with 1. */
     bool (*progress)(void *user, const char *stage, double fraction);
     void *progress_user; /* first argument of `progress`; both must live as long as the model */
-    /* Device that runs the model: "cpu", "cpu:avx2" (a variant), "vm", "null" (a simulation, for tests), "interpreter";
+    /* Device that runs the model: "cpu", "cpu:avx2" (a variant), "vm", "null" (a simulation, for tests; "null:f32", a
+     * chip of it), "interpreter";
      * NULL: "cpu". The interpreter runs a model that the device cannot run as a whole: uir_model_info has the reason.
      */
     const char *device;

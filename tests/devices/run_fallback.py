@@ -274,6 +274,31 @@ def check_graph(folder, seed, seeds):
     return good
 
 
+def check_refusals():
+    """A remainder, which the chip f32 lacks, in a model and in its package: one warning, or one refusal, with the node."""
+    nodes = [helper.make_node("Mul", ["x", "x"], ["a"]), helper.make_node("Mod", ["a", "x"], ["rest"], "the_rest", fmod=1),
+             helper.make_node("Tanh", ["rest"], ["y"])]
+    graph = helper.make_graph(nodes, "rest", [info("x", dims=["N", 3])], [info("y", dims=["N", 3])])
+    with tempfile.TemporaryDirectory(prefix="uir-fallback-") as folder:
+        model, package, none = (os.path.join(folder, name) for name in ("model.onnx", "model.uir", "none.uir"))
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), model)
+        run("uir-pack", model, "-o", package, "--device", "null:f32", "--quiet")
+        done = run("uir-pack", model, "-o", none, "--device", "null:f32", "--no-fallback")
+        suite.tell(done.returncode == 4 and "the_rest" in done.stderr and not os.path.exists(none), f"uir-pack: {done.stderr}")
+        for source in (model, package):
+            for cache in ("--no-cache", "--cache", "--cache") if source == model else ("--no-map",):
+                words = [source, "--device", "null:f32", cache] + ([os.path.join(folder, "cache")] if cache == "--cache" else [])
+                done = run("uir-run", *words)
+                suite.tell(done.returncode == 0 and done.stderr.count("the host computes") == 1 and "1 group: node 'the_rest' (Mod)" in
+                           done.stderr, f"{words}: {done.stderr}")
+                done = run("uir-run", *words, "--no-fallback")
+                suite.tell(done.returncode == 4 and "node 'the_rest' (Mod)" in done.stderr, f"{words} --no-fallback: {done.stderr}")
+        done = run("uir-run", package, "--device", "null")
+        suite.tell(done.returncode == 5 and "chip f32" in done.stderr, f"a package of another chip: {done.stderr}")
+        done = run("uir-run", model, "--device", "null", "--no-fallback", "--no-cache")
+        suite.tell(done.returncode == 0 and "the host computes" not in done.stderr, f"the chip that has it: {done.stderr}")
+
+
 # ---- sizes without a variant ----
 def check_sizes(seeds):
     """Sums over an axis that fits on the chip for small sizes only: the host computes the group for the others."""
@@ -309,6 +334,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
     graphs, seed = 0, options.seed
+    check_refusals()
     check_sizes(range(1, 1 + 3 * options.seeds))
     while graphs < options.count:
         with tempfile.TemporaryDirectory(prefix="uir-fallback-") as folder:
