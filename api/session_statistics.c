@@ -222,7 +222,7 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
         else
             out_node->joined = step.remark;
         if (session->model->device)
-            explain_host(session->model->driver, &step, out_node);
+            explain_host(session->model->device->driver, &step, out_node);
         else if (!strcmp(step.by, "vm"))
             out_node->why = session->model->table->explain_vm(session->model);
         return true;
