@@ -216,8 +216,7 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
     UIR_LIMIT(DEVICE_MEMORY, device_memory, "device-memory", 1, UIR_NO_LIMIT, 0, "bytes of device memory",             \
               "bytes of a device's own memory that a run holds at once, with the weights, as in 500M or 8G")           \
     UIR_LIMIT(DEVICE_TIME, device_milliseconds, "device-seconds", 1000, UIR_NO_LIMIT, 0,                               \
-              "milliseconds of one wait for a device",                                                                 \
-              "time that a run waits for a device at once; a device beyond it is given up")
+              "milliseconds of one wait for a device", "time of one wait for a device, beyond which it is given up")
 /* Limits of one operation: of a load, of the writing of a package, or of a session with each of its runs. 0 is the
  * default, which real models do not come near; UIR_NO_LIMIT is no limit. An operation beyond a limit ends with
  * UIR_STATUS_LIMIT. Its message names the limit, the work that exceeded it, and how to raise it. The operation leaves
@@ -248,8 +247,7 @@ typedef struct uir_limits {
      * weights, which sessions share; the `device_bytes` of uir_run_statistics is enough for the same runs of a new
      * session. Of a load: the weights. Default: none. */
     uint64_t device_memory;
-    /* Time of a session's run that waits for a device with memory of its own, once. A device that takes longer, as with
-     * a kernel that does not end, is given up: it is lost for all of its sessions. Default: none. */
+    /* Time of one wait for a device, in a run. A device that takes longer is given up: it is lost for all sessions. */
     uint64_t device_milliseconds;
 } uir_limits;
 
@@ -426,13 +424,11 @@ typedef struct uir_model_options {
      * default. */
     const char *const *overrides;
     size_t override_count;
-    /* An opened device with memory of its own, which runs the model; `device` is then NULL or its name. The model keeps
-     * it open. NULL: a device named by `device` is opened for this model alone. INVALID_ARGUMENT for another name, and
-     * with `interpret`. */
+    /* An opened device, which runs the model and stays open for it; `device` is then NULL or its name. NULL: `device`
+     * is opened for this model alone. INVALID_ARGUMENT for another name, and with `interpret`. */
     uir_device *opened;
-    /* UNSUPPORTED, with the first nodes, if a device with memory of its own cannot compute a node of the model. False:
-     * the host computes it, with copies and one warning. Nodes that only compute sizes and conditions are the host's on
-     * every device. */
+    /* UNSUPPORTED, with the first nodes, if a device with memory of its own cannot compute a node. False: the host
+     * does, with copies and one warning. Nodes that only compute sizes and conditions are the host's on all devices. */
     bool no_fallback;
 } uir_model_options;
 /* Loads, checks and prepares a model. Every problem is a message; UIR_STATUS_UNSUPPORTED means that all of them are
@@ -470,7 +466,7 @@ typedef struct uir_package_open_options {
     const char *const *trust;
     size_t trust_count;
     uir_device *opened; /* as in uir_model_options */
-    bool no_fallback; /* as in uir_model_options */
+    bool no_fallback;   /* as in uir_model_options */
 } uir_package_open_options;
 /* Opens a package as a model, without a compiler. The file is mapped or copied, and validated; its constants are
  * checked when a run first reads them. It must not change while it is open (replacing it by rename is fine). `options`

@@ -58,7 +58,7 @@ static void devices_are_counted_opened_and_described(void **state) {
     assert_int_equal(uir_device_get_info(device, &info), UIR_STATUS_OK);
     assert_string_equal(info.name, "null:7");
     assert_string_equal(info.description, "null, seed 7");
-    assert_string_equal(info.chip, "");
+    assert_string_equal(info.chip, "full");
     assert_true(info.memory > 0 && info.alignment >= 64 && !(info.alignment & (info.alignment - 1)));
     assert_true(info.queue_count >= 1 && info.is_simulated && !info.shares_memory && !info.is_harmful);
     uir_device_close(device);
