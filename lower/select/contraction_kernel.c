@@ -122,6 +122,7 @@ static void write_strides(uir_kernel *k, uint32_t tensor) {
         rising &= p->dims[d] > before;
         before = p->dims[d];
     }
+    p->layout = (uir_layout){0}; /* a product of the tensor by itself has given its dims another order before */
     if (rising || k->status != UIR_STATUS_OK) return;
     for (uint32_t d = t->rank; d > 0; d--) {
         strides[d - 1] = stride;
