@@ -10,11 +10,10 @@ uir_status uir_api_judge_fallbacks(uir_model *model, uir_diagnostics *diagnostic
     if (!count.groups && !count.operators) return UIR_STATUS_OK;
     if (model->no_fallback) return uir_package_refuse_fallbacks(model->package, diagnostics);
     uir_text_init(&text, &model->allocator);
-    uir_package_describe_fallbacks(model->package, &text);
+    uir_text_append_string(&text, "the host computes ");
+    uir_package_describe_fallbacks(model->package, ", since the device cannot:", &text);
     uir_status status = uir_text_status(&text);
-    if (status == UIR_STATUS_OK)
-        uir_warning(diagnostics, NULL, "the host computes a part of the model, which device %s cannot: %s",
-                    model->info.device, text.data);
+    if (status == UIR_STATUS_OK) uir_warning(diagnostics, NULL, "%s", text.data);
     uir_text_deinit(&text);
     return status;
 }

@@ -13,8 +13,8 @@ typedef struct uir_plan_fallbacks {
 } uir_plan_fallbacks;
 
 uir_plan_fallbacks uir_plan_count_fallbacks(const uir_plan *plan);
-/* Appends "2 groups and 1 host operator: node 'a' (Exp): why; ...", with the first nodes of them. */
-void uir_plan_describe_fallbacks(const uir_plan *plan, uir_text *text);
+/* Appends "2 groups and 1 host operator", `after`, " node 'a' (Exp): why; ...", with the first nodes of them. */
+void uir_plan_describe_fallbacks(const uir_plan *plan, const char *after, uir_text *text);
 /* UNSUPPORTED, with these words, if there are some. */
 uir_status uir_plan_refuse_fallbacks(const uir_plan *plan, const uir_allocator *allocator,
                                      uir_diagnostics *diagnostics);

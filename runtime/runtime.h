@@ -252,8 +252,8 @@ typedef struct uir_package_fallbacks {
 } uir_package_fallbacks;
 bool uir_package_has_device(const uir_package *package); /* it is for a device with memory of its own */
 uir_package_fallbacks uir_package_count_fallbacks(const uir_package *package);
-/* Appends their numbers, and the first nodes with their reasons. */
-void uir_package_describe_fallbacks(const uir_package *package, uir_text *text);
+/* Appends their numbers, `after`, and the first nodes with their reasons. */
+void uir_package_describe_fallbacks(const uir_package *package, const char *after, uir_text *text);
 /* UNSUPPORTED, with a message that names the first nodes, if there are any. */
 uir_status uir_package_refuse_fallbacks(const uir_package *package, uir_diagnostics *diagnostics);
 

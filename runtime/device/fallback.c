@@ -15,8 +15,8 @@ uir_package_fallbacks uir_package_count_fallbacks(const uir_package *p) {
     return (uir_package_fallbacks){count.groups, count.operators};
 }
 
-void uir_package_describe_fallbacks(const uir_package *p, uir_text *text) {
-    uir_plan_describe_fallbacks(&p->plan, text);
+void uir_package_describe_fallbacks(const uir_package *p, const char *after, uir_text *text) {
+    uir_plan_describe_fallbacks(&p->plan, after, text);
 }
 
 /* The first step of the host that reads the tensor because the device cannot; NONE: none. */

@@ -684,7 +684,7 @@ JSON_FIELDS = {"version": int, "device": str, "ran_on": str, "compiled": int, "c
                "model": str, "threads": int, "wait_ms": float, "sessions": dict, "tolerance": dict, "data_sets": list,
                "runs_per_second": (float, int, type(None)), "profile": (dict, type(None)), "machine": (dict, type(None))}
 OUTPUT_FIELDS = {"name", "dtype", "shape", "max_abs", "max_rel", "agree", "count", "differing", "cosine", "rtol", "atol"}
-NODE_FIELDS = {"name", "op", "by", "kernel", "why", "ms", "calls", "dram_bytes", "flops", "nodes"}
+NODE_FIELDS = {"name", "op", "by", "kernel", "why", "fallback", "bus_bytes", "ms", "calls", "dram_bytes", "flops", "nodes"}
 
 
 def test_json():
