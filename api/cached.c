@@ -216,7 +216,8 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
     const char *device = uir_model_get_source(model)->compile.options.device;
     const uir_device_row *row = uir_device_find(device, NULL);
     uir_package_options options = {.pictures = uir_api_pictures(), .trusted = true, .checked = true};
-    UIR_TRY(uir_api_open_device(model, row, device, &call->diagnostics, &options));
+    /* The compile that follows a failure opens it again, and says what is wrong. */
+    UIR_TRY(uir_api_open_device(model, row, device, NULL, &options));
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
     UIR_TRY(uir_package_open(code->cached.package.bytes, code->cached.package.size, &options, &model->allocator, NULL,
                              &model->package));

@@ -1,5 +1,6 @@
 /* The devices of the library with the compiler: their names, and their chips by its descriptions. */
 #include "api/compiled.h"
+#include "compile/targets.h"
 
 #include <string.h>
 
@@ -26,6 +27,17 @@ static uir_status add_variants(uir_device_list *list) {
     return UIR_STATUS_OK;
 }
 
+static uir_status add_narrowed(uir_device_list *list) {
+    const uir_device_row *row;
+    const char *chip;
+    for (size_t i = 0; (row = uir_device_get(i)) != NULL; i++) {
+        uint32_t entry = find_entry(list, row->name);
+        for (size_t k = 0; entry < list->entries.count && (chip = uir_target_get_chip(row, k)) != NULL; k++)
+            UIR_TRY(uir_device_list_add_chip(list, entry, chip));
+    }
+    return UIR_STATUS_OK;
+}
+
 /* The first description is this processor's. */
 static uir_status add_described(uir_device_list *list, const uir_machine_list *machines) {
     for (uint32_t i = 1; i < machines->count; i++) {
@@ -42,6 +54,7 @@ static uir_status add_described(uir_device_list *list, const uir_machine_list *m
 uir_status uir_device_list_add_machines(uir_call *call, uir_device_list *list) {
     uir_compile_machines *machines;
     UIR_TRY(add_variants(list));
+    UIR_TRY(add_narrowed(list));
     UIR_TRY(uir_compile_machines_create(&list->allocator, NULL, &call->diagnostics, &machines));
     uir_status status = add_described(list, uir_compile_machines_get(machines));
     uir_compile_machines_destroy(machines);

@@ -24,6 +24,10 @@ bool uir_target_is_narrowed(const uir_device_row *row) {
     return rows[row->backend].target->narrow != NULL;
 }
 
+const char *uir_target_get_chip(const uir_device_row *row, size_t index) {
+    return uir_target_is_narrowed(row) ? rows[row->backend].target->get_chip(index) : NULL;
+}
+
 const uir_target *uir_target_of(const uir_device_row *row) {
     return rows[(uir_target_is_narrowed(row) ? uir_device_find_host(row) : row)->backend].target;
 }

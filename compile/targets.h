@@ -7,6 +7,8 @@
 
 /* Whether the device runs the host's code, of which its machine may lack instructions. */
 bool uir_target_is_narrowed(const uir_device_row *row);
+/* The chips of such a device, by index; NULL past the end, and for other devices. */
+const char *uir_target_get_chip(const uir_device_row *row, size_t index);
 /* The target that makes the kernels of a device. */
 const uir_target *uir_target_of(const uir_device_row *row);
 /* The machine of a device: `variant` is the text behind its name's colon, or NULL. Of a device with a driver it is the

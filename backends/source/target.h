@@ -83,6 +83,7 @@ typedef struct uir_target {
     /* For a device that runs the host's code: removes from the host's machine what the device lacks, and names the
      * chip. The other members are NULL, the host's target makes the kernels. */
     void (*narrow)(const char *variant, uir_machine *machine);
+    const char *(*get_chip)(size_t index); /* that `narrow` knows, by name; NULL past the end */
     /* Appends the facts of a machine that its kernels and plans depend on, for the keys of the cache. */
     void (*describe_key)(const uir_target_machine *machine, uir_text *text);
     /* Appends the source of one kernel; `index` distinguishes the kernels of one text. UNSUPPORTED for an operation

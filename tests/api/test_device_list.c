@@ -32,6 +32,7 @@ static void devices_have_chips_and_reasons(void **state) {
         assert_string_equal(device.name, uir_device_name(names));
         assert_true(device.is_there && !*device.why);
         if (!strcmp(device.name, "cpu")) assert_true(has_chip(&device, "generic"));
+        if (!strcmp(device.name, "null")) assert_true(has_chip(&device, "full") && has_chip(&device, "f32"));
     }
     for (size_t i = names; query_device(list, i, &device); i++) {
         assert_false(device.is_there);

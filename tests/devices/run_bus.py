@@ -80,7 +80,7 @@ def check(name, model, folder, cache):
 def check_text(model, cache, before):
     """The same in words."""
     done = run("uir-run", model, "--device", "null", "--cache", cache, "--plan")
-    suite.tell(f"{before['waits']} waits, " in done.stdout and "B over the bus" in done.stdout, f"--plan\n{done.stdout}{done.stderr}")
+    suite.tell(f"{before['waits']} wait{'s' * (before['waits'] != 1)}, " in done.stdout and "B over the bus" in done.stdout, f"--plan\n{done.stdout}{done.stderr}")
     done = run("uir-run", model, "--device", "vm", "--cache", cache, "--plan")
     suite.tell(done.returncode == 0 and "over the bus" not in done.stdout, f"--plan on the host\n{done.stdout}{done.stderr}")
 

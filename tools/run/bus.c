@@ -10,26 +10,26 @@ static void print_bytes(const char *format, uint64_t bytes) {
     printf(format, units_scaled((double)bytes, text, sizeof text));
 }
 
-static void print_unknown(const char *what, uint64_t count) {
-    if (count) printf("%-24s %llu %s\n", "", (unsigned long long)count, what);
+static void print_unknown(const char *of, const char *what, uint64_t count) {
+    if (count) printf("%-24s %llu %s%s %s\n", "", (unsigned long long)count, of, units_ending(count), what);
 }
 
 void report_bus_cost(const uir_session *session, const uir_bus_cost *cost) {
     uir_loop_cost loop;
     if (!cost->waits && !cost->bytes_to_device && !cost->bytes_from_device) return;
-    printf("%-24s %llu waits, ", "bus", (unsigned long long)cost->waits);
+    printf("%-24s %llu wait%s, ", "bus", (unsigned long long)cost->waits, units_ending(cost->waits));
     print_bytes("%sB over the bus: ", cost->bytes_to_device + cost->bytes_from_device);
     print_bytes("%sB to the device, ", cost->bytes_to_device);
     print_bytes("%sB from it\n", cost->bytes_from_device);
     for (size_t i = 0; query_loop(session, i, &loop); i++) {
         char name[80];
-        printf("%-24s loop '%s': data decide its iterations; each after the first adds %llu waits, ", "",
-               printable(loop.name, name, sizeof name), (unsigned long long)loop.waits);
+        printf("%-24s loop '%s': data decide its iterations; each after the first adds %llu wait%s, ", "",
+               printable(loop.name, name, sizeof name), (unsigned long long)loop.waits, units_ending(loop.waits));
         print_bytes("%sB to the device, ", loop.bytes_to_device);
         print_bytes("%sB from it\n", loop.bytes_from_device);
     }
-    print_unknown("sizes depend on data: their copies are not counted", cost->unknown_sizes);
-    print_unknown("conditions depend on data: the first branches are counted", cost->unknown_branches);
+    print_unknown("size", "decided by data: what is copied by it is not counted", cost->unknown_sizes);
+    print_unknown("condition", "decided by data: the first branch is counted", cost->unknown_branches);
 }
 
 static void add_counts(cJSON *object, uint64_t waits, uint64_t to_device, uint64_t from_device) {

@@ -214,7 +214,7 @@ void report_times(uir_model *model, const case_result *result, double wait_ms) {
            result->statistics.ran_on);
     const uir_run_statistics *s = &result->statistics;
     if (s->device_calls)
-        printf(", %llu waits, %sB over the bus", (unsigned long long)s->waits,
+        printf(", %llu wait%s, %sB over the bus", (unsigned long long)s->waits, units_ending(s->waits),
                units_scaled((double)(s->bytes_to_device + s->bytes_from_device), text, sizeof text));
     putchar('\n');
 }

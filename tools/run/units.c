@@ -26,3 +26,7 @@ const char *units_scaled(double number, char *buffer, size_t capacity) {
     static const char *const units[] = {"", "k", "M", "G", "T"};
     return print(number, units, sizeof units / sizeof *units, buffer, capacity);
 }
+
+const char *units_ending(unsigned long long count) {
+    return count == 1 ? "" : "s";
+}

@@ -11,5 +11,7 @@ enum { UNITS_ROOM = 24 };
 const char *units_time(double ms, char *buffer, size_t capacity);
 /* "10.7 k", "3.20 M", "12.0 ", before a unit: "10.7 k/s". */
 const char *units_scaled(double number, char *buffer, size_t capacity);
+/* The ending of a noun behind a number: "" behind 1, else "s". */
+const char *units_ending(unsigned long long count);
 
 #endif

@@ -71,4 +71,8 @@ static void narrow(const char *variant, uir_machine *machine) {
     }
 }
 
-const uir_target uir_null_target = {.name = "null", .narrow = narrow};
+static const char *get_chip(size_t index) {
+    return index < UIR_NULL_CHIP_COUNT ? uir_null_chip_name((uir_null_chip)index) : NULL;
+}
+
+const uir_target uir_null_target = {.name = "null", .narrow = narrow, .get_chip = get_chip};
