@@ -430,6 +430,8 @@ uir_status uir_rt_find_homes(uir_arena *arena, const uir_plan *plan, uir_rt_anal
 uir_rt_buffer *uir_rt_home(const uir_runtime *r, uint32_t tensor);
 /* Gives memory to tensors that have a home. */
 uir_status uir_rt_place_homed(uir_runtime *r, const uint32_t *tensors, uint32_t count);
+/* Whether a LOOP or IF copies what its body returns as carried value or result `index`, `inner`. */
+bool uir_rt_copies_result(const uir_runtime *r, uint32_t step, uint32_t index, uint32_t inner);
 /* Whether `result` of an IF, and `inner` that the branch returns, are the same value that a loop carries: the result
  * then has its place. */
 bool uir_rt_is_carried_on(const uir_runtime *r, uint32_t result, uint32_t inner);

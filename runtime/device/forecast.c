@@ -142,7 +142,10 @@ static uir_status walk_turn(forecast *f, uint32_t step) {
     UIR_TRY(uir_rt_begin_turn(r, step, &kept));
     UIR_TRY(walk_block(f, s->target));
     UIR_TRY(uir_rt_end_body(r, step, s->target));
-    for (uint32_t i = 1; i < body->outputs.count; i++) note_own_copy(f, uir_plan_get_word(r->plan, body->outputs, i));
+    for (uint32_t i = 1; i < body->outputs.count; i++) {
+        uint32_t inner = uir_plan_get_word(r->plan, body->outputs, i);
+        if (i > s->inputs.count - 2 || uir_rt_copies_result(r, step, i - 1, inner)) note_own_copy(f, inner);
+    }
     return uir_rt_spread(r, step);
 }
 
@@ -202,8 +205,6 @@ static uir_status walk_loop(forecast *f, uint32_t step) {
     const uir_plan_step *s = &r->plan->steps[step];
     uint64_t turns;
     if (uir_rt_gives_nothing(r, step)) return UIR_STATUS_OK;
-    for (uint32_t i = 2; i < s->inputs.count; i++) note_own_copy(f, input_of(r, step, i));
-    UIR_TRY(uir_rt_spread(r, step));
     f->unknown.unknown_sizes += r->analysis->blocks[s->target].epoch != UIR_PLAN_NONE;
     UIR_TRY(find_turns(f, step, &turns) ? walk_turns(f, step, turns) : walk_open_loop(f, step));
     return walk_host(f, step);
@@ -222,8 +223,10 @@ static uir_status walk_if(forecast *f, uint32_t step) {
     uint32_t block = condition ? s->target : s->other;
     UIR_TRY(walk_block(f, block));
     UIR_TRY(uir_rt_end_body(r, step, block));
-    for (uint32_t i = 0; i < r->plan->blocks[block].outputs.count; i++)
-        note_own_copy(f, uir_plan_get_word(r->plan, r->plan->blocks[block].outputs, i));
+    for (uint32_t i = 0; i < r->plan->blocks[block].outputs.count; i++) {
+        uint32_t inner = uir_plan_get_word(r->plan, r->plan->blocks[block].outputs, i);
+        if (uir_rt_copies_result(r, step, i, inner)) note_own_copy(f, inner);
+    }
     UIR_TRY(uir_rt_spread(r, step));
     return walk_host(f, step);
 }

@@ -84,3 +84,12 @@ bool uir_rt_is_carried_on(const uir_runtime *r, uint32_t result, uint32_t inner)
     const uir_rt_tensor_info *info = &r->analysis->tensors[result];
     return info->home != UIR_PLAN_NONE && is_port_of(r, r->analysis->tensors[inner].root, info->home, info->home_index);
 }
+
+bool uir_rt_copies_result(const uir_runtime *r, uint32_t step, uint32_t index, uint32_t inner) {
+    const uir_plan_step *s = &r->plan->steps[step];
+    uint32_t root = r->analysis->tensors[inner].root;
+    const uir_rt_tensor_info *info = &r->analysis->tensors[root];
+    if (info->home == step && info->home_index == index) return false;
+    return uir_plan_turns(s) ? !is_port_of(r, root, step, index)
+                             : !uir_rt_is_carried_on(r, uir_plan_get_word(r->plan, s->outputs, index), inner);
+}

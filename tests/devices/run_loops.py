@@ -5,7 +5,8 @@
 
 In: seeds. Each graph has a Loop of several carried values. Its body adds, takes the greater, swaps, passes on, branches (to
 results of the branch, and to values from outside) and has inner loops; it may scan rows. The expected outputs are
-computed here, in numpy, in whole numbers that f32 holds. The engines: the interpreter, vm, and null by two seeds. Then a
+computed here, in numpy, in whole numbers that f32 holds. The engines: the interpreter, vm, and null by two seeds, whose
+waits and bytes over the bus are those that the plan says. Then a
 loop of 1,000 turns over 1 MB copies a row a turn and no state. Out: a line per failure, then
 `N passed, M failed, S skipped`.
 """
@@ -195,6 +196,16 @@ def check_random(seed):
         for device in ("interpreter", "vm", f"null:{seed}", f"null:{seed + 1}"):
             done = run("uir-run", model, "--device", device, "--data", data, "--atol", 0, "--rtol", 0, "--quiet", "--no-cache")
             suite.tell(done.returncode == 0, f"loops of seed {seed} on {device}: exit {done.returncode}\n{done.stderr[:800]}{done.stdout[:400]}")
+        check_bus(model, data, seed)
+
+
+def check_bus(model, data, seed):
+    """A steady run waits and copies as its plan says for its turns and branches."""
+    done = run("uir-run", model, "--device", f"null:{seed}", "--data", data, "--quiet", "--no-cache", "--json", "--bench",
+               "--iterations", 1, "--warmup", 1)
+    bus = json.loads(done.stdout)["bus"] if done.returncode == 0 else {"planned": {"waits": done.stderr}}
+    for what in ("waits", "bytes_to_device", "bytes_from_device"):
+        suite.tell(bus.get(what) == bus["planned"].get(what), f"loops of seed {seed}: {what}: {bus}")
 
 
 def check_copies():
