@@ -96,6 +96,9 @@ static void test_import(void **state) {
     get(&b, 0, region, got);
     assert_memory_equal(bytes, got, sizeof bytes);
     check_status(&b, b.driver->import(b.device, NULL, 100, &b.diagnostics, &imported), UIR_STATUS_INVALID_ARGUMENT);
+    uint64_t beyond = sizeof bytes + b.facts->read_behind + 1;
+    check_status(&b, b.driver->import(b.device, native, beyond, &b.diagnostics, &imported),
+                 UIR_STATUS_INVALID_ARGUMENT);
     bench_end(&b);
 }
 

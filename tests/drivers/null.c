@@ -46,14 +46,24 @@ static uir_status encode(driver_subject *subject, uir_text *bytes, uir_diagnosti
     return status;
 }
 
+/* What the header says of the device, and the suite believes. */
+static void test_simulated(void **state) {
+    bench b;
+    bench_begin(&b, state);
+    assert_true(b.facts->is_simulated && !b.facts->is_harmful && !b.facts->shares_memory);
+    bench_end(&b);
+}
+
 int main(void) {
+    static const char *const bad_parameters[] = {"seven", "7seven", "-7", "99999999999999999999", NULL};
     uir_allocator allocator = uir_allocator_system();
     const uir_kernel_format *const formats[] = {&uir_vm_format};
     driver_subject subject = {.driver = &uir_null_driver,
                               .formats = formats,
                               .format_count = 1,
-                              .bad_parameter = "seven",
+                              .bad_parameters = bad_parameters,
                               .checks_zeros = true};
+    const struct CMUnitTest null_tests[] = {cmocka_unit_test_prestate(test_simulated, &subject)};
     uir_diagnostics diagnostics;
     uir_text bytes;
     int failed = 0;
@@ -67,6 +77,7 @@ int main(void) {
         failed = 1;
     }
     subject.image = (uir_driver_image){"vm", bytes.data, bytes.length};
+    if (status == UIR_STATUS_OK) failed += cmocka_run_group_tests(null_tests, NULL, NULL);
     for (int seed = 0; seed < SEEDS && status == UIR_STATUS_OK; seed++) {
         char parameter[16];
         snprintf(parameter, sizeof parameter, "%d", seed);

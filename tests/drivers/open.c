@@ -19,15 +19,15 @@ static void test_count(void **state) {
     bench_end(&b);
 }
 
-static void test_bad_parameter(void **state) {
+static void test_bad_parameters(void **state) {
     bench b;
     bench_begin(&b, state);
-    uir_driver_options options = {
-        .allocator = &b.allocator, .parameter = b.subject->bad_parameter, .library = b.subject->library};
-    uir_driver_device *device = NULL;
-    if (options.parameter)
+    for (const char *const *bad = b.subject->bad_parameters; bad && *bad; bad++) {
+        uir_driver_options options = {.allocator = &b.allocator, .parameter = *bad, .library = b.subject->library};
+        uir_driver_device *device = NULL;
         check_status(&b, b.driver->open(&options, &b.diagnostics, &device), UIR_STATUS_INVALID_ARGUMENT);
-    assert_null(device);
+        assert_null(device);
+    }
     bench_end(&b);
 }
 
@@ -66,5 +66,5 @@ static void test_two(void **state) {
     bench_end(&b);
 }
 
-AREA(open, cmocka_unit_test(test_count), cmocka_unit_test(test_bad_parameter), cmocka_unit_test(test_facts),
+AREA(open, cmocka_unit_test(test_count), cmocka_unit_test(test_bad_parameters), cmocka_unit_test(test_facts),
      cmocka_unit_test(test_two));

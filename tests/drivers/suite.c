@@ -55,6 +55,7 @@ static int64_t count_indices(driver_kernel kernel, uint32_t phase, const int64_t
 static void *counted_resize(void *user, void *pointer, size_t old_size, size_t new_size) {
     counted *counts = user;
     uir_allocator system = uir_allocator_system();
+    if (pointer && !new_size) memset(pointer, 0xdd, old_size); /* so that a use of it shows */
     void *result = system.resize(system.user, pointer, old_size, new_size);
     if (new_size) __atomic_add_fetch(&counts->allocations, 1, __ATOMIC_RELAXED);
     if (result || !new_size)
@@ -180,7 +181,8 @@ void call_prepare(bench *b, call *c) {
     check_ok(b, b->driver->prepare(b->device, &c->launch, &b->diagnostics));
     if (!c->launch.workspace_size || c->launch.workspace.size >= c->launch.workspace_size) return;
     c->launch.workspace = allocate(b, c->launch.workspace_size);
-    check_ok(b, b->driver->fill(b->queues[0], &c->launch.workspace, 0, &b->diagnostics));
+    unsigned char value = c->launch.workspace_zeroed ? 0 : 0xee;
+    check_ok(b, b->driver->fill(b->queues[0], &c->launch.workspace, value, &b->diagnostics));
     finish(b, 0);
 }
 

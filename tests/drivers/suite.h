@@ -25,7 +25,7 @@ typedef struct driver_subject {
     const uir_driver *driver;
     const char *parameter;                   /* of the device; NULL: none */
     const char *library;                     /* of the vendor; NULL: the usual one */
-    const char *bad_parameter;               /* one that the driver refuses; NULL: it has none */
+    const char *const *bad_parameters;       /* that the driver refuses, to NULL; NULL: it has none */
     const uir_kernel_format *const *formats; /* for devices that execute on the host */
     uint32_t format_count;
     uir_driver_image image;
