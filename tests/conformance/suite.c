@@ -350,7 +350,7 @@ static void start(job *j, test *t, const settings *s) {
     j->pid = fork();
     if (j->pid == 0) {
         close(ends[0]);
-#if !defined(__SANITIZE_ADDRESS__) /* whose shadow memory counts */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* whose shadow memory counts */
         struct rlimit memory = {.rlim_cur = 8ul << 30, .rlim_max = 8ul << 30};
         setrlimit(RLIMIT_DATA, &memory);
 #endif
