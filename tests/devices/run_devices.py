@@ -142,8 +142,8 @@ def check_given_up():
     with tempfile.TemporaryDirectory(prefix="uir-devices-") as scratch:
         path = os.path.join(scratch, "slow.onnx")
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-        done = run("uir-run", path, "--device", "null:0", "--dim", "n=8192", "--limit-device-seconds", 1, "--quiet", "--no-cache")
-        suite.tell(done.returncode == 3 and "more than 1 device-seconds" in done.stderr,
+        done = run("uir-run", path, "--device", "null:0", "--dim", "n=8192", "--limit-wait-seconds", 1, "--quiet", "--no-cache")
+        suite.tell(done.returncode == 3 and "more than 1 wait-seconds" in done.stderr,
                    f"a limit of the time of a wait: exit {done.returncode}, {done.stderr}")
 
 
