@@ -215,7 +215,7 @@ UIR_API void uir_context_set_message_callback(uir_context *context,
               "processor time of the C compiler for each file (default 300)")                                          \
     UIR_LIMIT(DEVICE_MEMORY, device_memory, "device-memory", 1, UIR_NO_LIMIT, 0, "bytes of device memory",             \
               "bytes of a device's own memory that a run holds at once, with the weights, as in 500M or 8G")           \
-    UIR_LIMIT(DEVICE_TIME, device_milliseconds, "wait-seconds", 1000, UIR_NO_LIMIT, 0,                               \
+    UIR_LIMIT(DEVICE_TIME, device_milliseconds, "wait-seconds", 1000, UIR_NO_LIMIT, 0,                                 \
               "milliseconds of one wait for a device", "time of one wait for a device, beyond which it is given up")
 /* Limits of one operation: of a load, of the writing of a package, or of a session with each of its runs. 0 is the
  * default, which real models do not come near; UIR_NO_LIMIT is no limit. An operation beyond a limit ends with
