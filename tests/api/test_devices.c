@@ -1,5 +1,6 @@
 /* Devices with memory of their own, by the null device: opened, shared by models, their values as inputs and outputs.
  */
+#include "tests/api/counted.h"
 #include "tests/api/device.h"
 #include "uir/tools.h"
 
@@ -8,22 +9,6 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-static _Atomic size_t alive; /* bytes that are not given back */
-
-static int begin(void **state) {
-    const uir_allocator counting = counting_allocator(&alive);
-    uir_context *context;
-    assert_int_equal(uir_context_create(&counting, &context), UIR_STATUS_OK);
-    *state = context;
-    return 0;
-}
-
-static int end(void **state) {
-    uir_context_destroy(*state);
-    assert_int_equal(atomic_load(&alive), 0);
-    return 0;
-}
 
 static void expect_message(uir_context *context, uir_status got, uir_status expected, const char *text) {
     if (got != expected || !has_message(context, text))

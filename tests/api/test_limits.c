@@ -1,26 +1,11 @@
 /* Each limit is met: its status and message, nothing left behind, and the next call works. */
+#include "tests/api/counted.h"
 #include "tests/api/small.h"
 #include "tests/backends/cpu/here.h"
 #include "uir/tools.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-static _Atomic size_t alive; /* bytes that are not given back */
-
-static int begin(void **state) {
-    const uir_allocator counting = counting_allocator(&alive);
-    uir_context *context;
-    assert_int_equal(uir_context_create(&counting, &context), UIR_STATUS_OK);
-    *state = context;
-    return 0;
-}
-
-static int end(void **state) {
-    uir_context_destroy(*state);
-    assert_int_equal(atomic_load(&alive), 0);
-    return 0;
-}
 
 /* ---- models ---- */
 

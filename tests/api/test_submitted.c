@@ -1,26 +1,12 @@
 /* Runs in flight: submitted, polled, waited for and cancelled, on every device; what is refused meanwhile. */
+#include "tests/api/counted.h"
 #include "tests/api/device.h"
 #include "uir/tools.h"
 
 #include <time.h>
 
-static _Atomic size_t alive; /* bytes that are not given back */
 static const char *const devices[] = {"vm", "null:3", "interpreter"};
 enum { DEVICES = sizeof devices / sizeof *devices };
-
-static int begin(void **state) {
-    const uir_allocator counting = counting_allocator(&alive);
-    uir_context *context;
-    assert_int_equal(uir_context_create(&counting, &context), UIR_STATUS_OK);
-    *state = context;
-    return 0;
-}
-
-static int end(void **state) {
-    uir_context_destroy(*state);
-    assert_int_equal(atomic_load(&alive), 0);
-    return 0;
-}
 
 static const int64_t two[] = {2, 3};
 static const float y[] = {0, 2, 4, 0, 5, 0};
