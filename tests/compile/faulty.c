@@ -1,10 +1,12 @@
 /* Stands between the stages of a program's compile and lower/, fusion/ and ir/: plants faults of the compiler.
  *
  * UIR_PLANTED=STAGE[:PART] makes the stage refuse what it made, as its verifier would: all of it, or kernels whose name
- * holds PART; at the stage `loop`, where kernels have no names yet, PART is the least number of nodes of a group. */
+ * holds PART; at the stage `loop`, where kernels have no names yet, PART is the least number of nodes of a group.
+ * `device`: the null device executes no kernel, without a word. */
 #include "fusion/fusion.h"
 #include "ir/kernel/igraph.h"
 #include "lower/lower.h"
+#include "runtime/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,4 +82,15 @@ uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diag
 uir_status __wrap_uir_igraph_form_runs(uir_igraph *igraph, uir_diagnostics *diagnostics) {
     uir_status status = __real_uir_igraph_form_runs(igraph, diagnostics);
     return status == UIR_STATUS_OK && is_victim("runs", igraph->name) ? refuse(diagnostics) : status;
+}
+
+/* ---- the null device ---- */
+uir_status __real_uir_null_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
+                                  uint32_t phase_count, uir_diagnostics *diagnostics);
+uir_status __wrap_uir_null_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
+                                  uint32_t phase_count, uir_diagnostics *diagnostics);
+uir_status __wrap_uir_null_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
+                                  uint32_t phase_count, uir_diagnostics *diagnostics) {
+    return find_planted("device") ? UIR_STATUS_OK
+                                  : __real_uir_null_launch(queue, launch, phase, phase_count, diagnostics);
 }

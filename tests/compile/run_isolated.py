@@ -124,5 +124,14 @@ def test_nothing_planted_is_no_fault():
             expect("report" not in done.err, f"{more}: it is said of none", done)
 
 
+def test_a_device_that_executes_nothing():
+    """--check runs each kernel on the device itself, and compares what it left there."""
+    with Step() as c:
+        for planted, code in (("", 0), ("device", 1)):
+            done = run(RUN, c.step, "--check", "--device", "null:1", "--no-cache", "--dim", "n=3", "--dim", "p=5", env={"UIR_PLANTED": planted})
+            expect(done.returncode == code, f"planted '{planted}'", done)
+            expect(("stage null:1 differs, kernel k0" in done.err) == bool(planted), "the kernel is named", done)
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(globals()))

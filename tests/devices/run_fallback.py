@@ -299,6 +299,26 @@ def check_refusals():
         suite.tell(done.returncode == 0 and "the host computes" not in done.stderr, f"the chip that has it: {done.stderr}")
 
 
+def check_strings():
+    """The interpreter runs a model with strings, whatever the device; who forbids a fallback is refused."""
+    text = helper.make_tensor_value_info("s", TensorProto.STRING, [2])
+    nodes = [helper.make_node("StringNormalizer", ["s"], ["t"], case_change_action="UPPER"), helper.make_node("Relu", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "strings", [text, info("x", dims=["N"])],
+                              [helper.make_tensor_value_info("t", TensorProto.STRING, [2]), info("y", dims=["N"])])
+    with tempfile.TemporaryDirectory(prefix="uir-fallback-") as folder:
+        model, data = os.path.join(folder, "model.onnx"), os.path.join(folder, "data")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), model)
+        os.mkdir(data)
+        for i, array in enumerate((np.array(["a", "b"], dtype=object), np.array([-1, 2], dtype=np.float32))):
+            with open(os.path.join(data, f"input_{i}.pb"), "wb") as file:
+                file.write(numpy_helper.from_array(array).SerializeToString())
+        words = (model, "--device", "null:1", "--no-cache", "--data", data)
+        done = run("uir-run", *words)
+        suite.tell(done.returncode == 0 and "the interpreter runs the model" in done.stderr, f"strings on null: exit {done.returncode}, {done.stderr}")
+        done = run("uir-run", *words, "--no-fallback")
+        suite.tell(done.returncode == 4 and "'s'" in done.stderr, f"strings with --no-fallback: exit {done.returncode}, {done.stderr}")
+
+
 # ---- sizes without a variant ----
 def check_sizes(seeds):
     """Sums over an axis that fits on the chip for small sizes only: the host computes the group for the others."""
@@ -335,6 +355,7 @@ def main():
     options = parser.parse_args()
     graphs, seed = 0, options.seed
     check_refusals()
+    check_strings()
     check_sizes(range(1, 1 + 3 * options.seeds))
     while graphs < options.count:
         with tempfile.TemporaryDirectory(prefix="uir-fallback-") as folder:
