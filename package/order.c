@@ -221,13 +221,9 @@ static void meet(clock_vector *this, const clock_vector *other, const clock_vect
     }
 }
 
-/* What a step with bodies gives is written while they run: a body writes the memory of the results and of all that it
- * returns. */
-static uir_status write_results(order_walk *w, uint32_t step, uint32_t body) {
-    const uir_plan_step *s = &w->plan->steps[step];
+/* What a body returns and one of its own steps writes. */
+static uir_status write_returned(order_walk *w, uint32_t step, uint32_t body) {
     const uir_plan_block *b = &w->plan->blocks[body];
-    for (uint32_t i = 0; i < s->outputs.count; i++)
-        UIR_TRY(write_tensor(w, step, uir_plan_get_word(w->plan, s->outputs, i)));
     for (uint32_t i = 0; i < b->outputs.count; i++) {
         uint32_t t = uir_plan_get_word(w->plan, b->outputs, i), writer = w->writer[w->root[t]];
         if (writer != UIR_PLAN_NONE && w->block_of[writer] == body) UIR_TRY(write_tensor(w, step, t));
@@ -235,11 +231,21 @@ static uir_status write_results(order_walk *w, uint32_t step, uint32_t body) {
     return UIR_STATUS_OK;
 }
 
+/* The results of a step with bodies are written while these run: a body writes the memory of the results and of all
+ * that it returns. */
+static uir_status write_results(order_walk *w, uint32_t step) {
+    const uir_plan_step *s = &w->plan->steps[step];
+    for (uint32_t i = 0; i < s->outputs.count; i++)
+        UIR_TRY(write_tensor(w, step, uir_plan_get_word(w->plan, s->outputs, i)));
+    UIR_TRY(write_returned(w, step, s->target));
+    return uir_plan_turns(s) ? UIR_STATUS_OK : write_returned(w, step, s->other);
+}
+
 static uir_status walk_loop(order_walk *w, uint32_t step) {
     const uir_plan_step *s = &w->plan->steps[step];
     clock_vector *host = &w->known[UIR_PLAN_QUEUE_HOST], before = *host, count = w->count;
     const uir_plan_block *body = &w->plan->blocks[s->target];
-    UIR_TRY(write_results(w, step, s->target));
+    UIR_TRY(write_results(w, step));
     for (uint32_t turn = 0; turn < 2; turn++) {
         for (uint32_t i = 2; i < body->inputs.count; i++) /* the first two are new in each turn */
             UIR_TRY(write_tensor(w, step, uir_plan_get_word(w->plan, body->inputs, i)));
@@ -254,8 +260,7 @@ static uir_status walk_loop(order_walk *w, uint32_t step) {
 static uir_status walk_branches(order_walk *w, uint32_t step) {
     const uir_plan_step *s = &w->plan->steps[step];
     clock_vector *host = &w->known[UIR_PLAN_QUEUE_HOST], before = *host, after, count;
-    UIR_TRY(write_results(w, step, s->target));
-    UIR_TRY(write_results(w, step, s->other));
+    UIR_TRY(write_results(w, step));
     UIR_TRY(walk_block(w, s->target));
     UIR_TRY(end_body(w, step, s->target));
     after = *host;
