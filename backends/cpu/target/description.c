@@ -2,26 +2,17 @@
  * machine is asked of the compiler's own feature test. */
 #include "backends/cpu/target/machine.h"
 #include "backends/cpu/target/variants.h"
+#include "backends/source/legal_rows.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { DRAM, SRAM, REG };
-#define SPACES   7u
-#define D(name)  (1u << UIR_DTYPE_##name)
-#define INTEGERS (D(I8) | D(U8) | D(I16) | D(U16) | D(I32) | D(U32) | D(I64) | D(U64))
-#define FLOATS   (D(F32) | D(F64))
-#define NUMBERS  (FLOATS | INTEGERS)
-#define STORED   (NUMBERS | D(BOOL) | D(F16) | D(BF16))
-#define EIGHTHS  (D(F8E4M3FN) | D(F8E4M3FNUZ) | D(F8E5M2) | D(F8E5M2FNUZ))
-#define ROW_RIGHT(name, of, others, right)                                                                             \
-    {                                                                                                                  \
-        .iop = name, .dtypes = of, .spaces_result = SPACES, .spaces_operand = SPACES, .unit_kinds = 1, .pipe = -1,     \
-        .dtypes_other = others, .dtypes_right = right                                                                  \
-    }
-#define ROW_OTHER(name, of, others) ROW_RIGHT(name, of, others, 0)
-#define ROW(name, of)               ROW_RIGHT(name, of, 0, 0)
+#define FLOATS  (D(F32) | D(F64))
+#define NUMBERS (FLOATS | INTEGERS)
+#define STORED  (NUMBERS | D(BOOL) | D(F16) | D(BF16))
+#define EIGHTHS (D(F8E4M3FN) | D(F8E4M3FNUZ) | D(F8E5M2) | D(F8E5M2FNUZ))
 
 static const uir_legal_row legal[] = {
     ROW("move", STORED | EIGHTHS),

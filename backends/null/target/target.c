@@ -2,21 +2,12 @@
 #include "backends/null/target/target.h"
 
 #include "backends/null/chips.h"
+#include "backends/source/legal_rows.h"
 
 enum { SMALL_BYTES = 32 << 10 };
-#define SPACES   7u /* memory, cache and registers of the host's machine */
-#define D(name)  (1u << UIR_DTYPE_##name)
-#define INTEGERS (D(I8) | D(U8) | D(I16) | D(U16) | D(I32) | D(U32) | D(I64) | D(U64))
-#define NUMBERS  (D(F32) | INTEGERS)
-#define STORED   (NUMBERS | D(BOOL) | D(F16) | D(BF16))
-#define HALVES   (D(F16) | D(BF16))
-#define ROW_RIGHT(name, of, others, right)                                                                             \
-    {                                                                                                                  \
-        .iop = name, .dtypes = of, .spaces_result = SPACES, .spaces_operand = SPACES, .unit_kinds = 1, .pipe = -1,     \
-        .dtypes_other = others, .dtypes_right = right                                                                  \
-    }
-#define ROW_OTHER(name, of, others) ROW_RIGHT(name, of, others, 0)
-#define ROW(name, of)               ROW_RIGHT(name, of, 0, 0)
+#define NUMBERS (D(F32) | INTEGERS)
+#define STORED  (NUMBERS | D(BOOL) | D(F16) | D(BF16))
+#define HALVES  (D(F16) | D(BF16))
 
 /* Of the chip "f32": no f64, no floats of 8 bits, no remainder, no scan. */
 static const uir_legal_row f32_rows[] = {
