@@ -51,6 +51,10 @@ uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_te
 /* The parts of uir_cpu_emit: the prelude of every file, and one kernel. */
 uir_status uir_cpu_emit_prelude(uir_text *text);
 uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics);
+/* The embedded text of prelude_*.inc and ir/kernel/interpret/kernel_math.inc. */
+extern const char *const uir_cpu_prelude_parts[];
+extern const size_t uir_cpu_prelude_sizes[];
+extern const uint32_t uir_cpu_prelude_count;
 /* Bytes of scratch that one unit needs, an expression over the kernel's symbols; NONE if the expression cannot be
  * made. */
 uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph);

@@ -1,5 +1,5 @@
 /* Reductions down the columns, row reductions into results of another shape, and scans. */
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 #include <string.h>
 
@@ -70,7 +70,8 @@ static bool emit_columns(emitter *e, const uir_iinstruction *in) {
     }
     for (uint32_t d = 0; d < rank; d++) index[d] = d + 2 < rank ? loops[d] : "0";
     uir_access_coordinates(e, &target, index, coordinates);
-    uir_c_line(&e->c, "%s *const to = %s + (%s);", type, target.base, uir_access_offset(e, &target, coordinates));
+    uir_c_line(&e->c, "%s%s *const to = %s + (%s);", e->dialect->memory, type, target.base,
+               uir_access_offset(e, &target, coordinates));
     uir_c_line(&e->c, "const int64_t n = %s, rows = %s;", uir_c_dim(&e->c, from->counts[rank - 1]),
                uir_c_dim(&e->c, from->counts[rank - 2]));
     uir_c_open(&e->c, "for (int64_t j = 0; j < n; j += UIR_LANES)");
@@ -81,7 +82,7 @@ static bool emit_columns(emitter *e, const uir_iinstruction *in) {
     uir_c_open(&e->c, "for (int64_t i = 0; i < rows; i++)");
     index[rank - 2] = "i";
     uir_access_coordinates(e, &source, index, coordinates);
-    uir_c_line(&e->c, "const %s *const from = %s + (%s);", type, source.base,
+    uir_c_line(&e->c, "%sconst %s *const from = %s + (%s);", e->dialect->memory, type, source.base,
                uir_access_offset(e, &source, coordinates));
     const char *low = source.low[moving] ? uir_c_format(&e->c, "uir_max(0, -(%s)) - j", coordinates[moving]) : "0";
     const char *high = source.high[moving]

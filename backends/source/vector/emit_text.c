@@ -1,5 +1,5 @@
 /* The prelude's types, and literals of them. */
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 #include "base/number.h"
 

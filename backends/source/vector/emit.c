@@ -1,19 +1,15 @@
-/* An iGraph to C: the file's frame, a function for each phase, loops, conditions, indices. Instructions are in
+/* An iGraph to C: a function for each phase, loops, conditions, indices. Instructions are in
  * emit_run.c, emit_move.c, emit_reduce.c and emit_mma.c. */
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
 
-#define PAGE_BYTES 4096
-
-/* Local pointers with a place of their own in their order, each rounded up. A vector's width of slack: blocks never
- * touch it, but an address one past a row's end is formed. A page, as they begin where emit_pointers says. */
-uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
+uir_dim uir_vector_local_bytes(const uir_igraph *igraph) {
     uir_dims *dims = igraph->dims;
-    uir_dim line = uir_dim_const(dims, 64), total = uir_dim_const(dims, 64 + PAGE_BYTES);
+    uir_dim line = uir_dim_const(dims, 64), total = uir_dim_const(dims, 0);
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
         if (p->role != UIR_IPOINTER_LOCAL || p->over != NONE) continue;
@@ -22,16 +18,12 @@ uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph) {
     return total;
 }
 
-uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size) {
-    int64_t size;
-    uint32_t count = uir_dims_symbol_count(igraph->dims);
-    uir_dim bytes = uir_cpu_scratch_bytes(igraph);
-    if (!bytes.id) return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
-    uir_dim_result result = uir_dim_evaluate(igraph->dims, bytes, values, NULL, count, &size);
-    if (result == UIR_DIM_OVERFLOW) return UIR_STATUS_LIMIT;
-    if (result != UIR_DIM_EVALUATED) return UIR_STATUS_INVALID_ARGUMENT;
-    *out_size = (size_t)size;
-    return UIR_STATUS_OK;
+void uir_emit_array(emitter *e, const char *type, const char *name, int64_t count, uint32_t place) {
+    const char *memory = e->dialect->memory;
+    if (e->dialect->has_one_memory)
+        uir_c_line(&e->c, "%s %s[%lld];", type, name, (long long)count);
+    else
+        uir_c_line(&e->c, "%s%s *const %s = (%s%s *)(arrays + %u);", memory, type, name, memory, type, place);
 }
 
 /* ---- items ---- */
@@ -211,7 +203,7 @@ static bool overlap_turns(emitter *e, const uir_iitem *item, uint32_t last, cons
 }
 
 static void emit_poll(emitter *e) {
-    uir_c_line(&e->c, "if (*cancel) goto stopped;");
+    if (e->dialect->has_cancel) uir_c_line(&e->c, "if (*cancel) goto stopped;");
 }
 
 static void emit_loop(emitter *e, const uir_iitem *item) {
@@ -332,58 +324,54 @@ static bool is_number(emitter *e, uint32_t pointer) {
     return alone && uir_c_dim_is(&e->c, p->element_span, 1);
 }
 
+static void emit_pointer(emitter *e, uint32_t i, const char *from) {
+    const char *type = uir_c_type(e->c.igraph->pointers.data[i].dtype), *memory = e->dialect->memory;
+    uir_c_line(&e->c, "%s%s *const %s __attribute__((unused)) = %s;", memory, type, e->pointers[i], from);
+}
+
+static const char *cast_address(emitter *e, uint32_t i, const char *address) {
+    const char *memory = e->dialect->memory;
+    return uir_c_format(&e->c, "(%s%s *)(%svoid *)%s", memory, uir_c_type(e->c.igraph->pointers.data[i].dtype), memory,
+                        address);
+}
+
 static void emit_pointers(emitter *e) {
     const uir_igraph *g = e->c.igraph;
-    uint32_t argument = 0, arguments = 0;
+    uint32_t argument = 0;
     const char *at = "0";
-    for (uint32_t i = 0; i < g->pointers.count; i++) arguments += g->pointers.data[i].role != UIR_IPOINTER_LOCAL;
-    /* Half a page from where the first tensor begins: a load that agrees with an earlier store in the bits of a page
-     * waits for it, and rows of whole pages would agree all along. */
-    uir_c_line(&e->c, "char *const local __attribute__((unused)) = (char *)scratch + %s;",
-               arguments ? uir_c_format(&e->c, "(((uintptr_t)pointers[0] + %u - (uintptr_t)scratch) & %u)",
-                                        PAGE_BYTES / 2u, PAGE_BYTES - 64u)
-                         : "0");
+    e->dialect->declare_local(e);
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
         const char *type = uir_c_type(p->dtype), *name = e->pointers[i];
         uir_c_line(&e->c, "UIR_LET %s_span = uir_max(0, %s);", name, uir_c_dim(&e->c, p->element_span));
         if (p->role != UIR_IPOINTER_LOCAL) {
-            uir_c_line(&e->c, "%s *const %s __attribute__((unused)) = pointers[%u];", type, name, argument++);
+            emit_pointer(e, i, e->dialect->argument(e, argument++));
             continue;
         }
         if (p->over != NONE) continue;
-        if (is_number(e, i)) {
+        if (e->dialect->has_one_memory && is_number(e, i)) {
             uir_c_line(&e->c, "%s %s_number[1] = {0}, *const %s __attribute__((unused)) = %s_number;", type, name, name,
                        name);
             continue;
         }
-        uir_c_line(&e->c, "%s *const %s __attribute__((unused)) = (%s *)(void *)(local + %s);", type, name, type, at);
+        emit_pointer(e, i, cast_address(e, i, uir_c_format(&e->c, "(local + %s)", at)));
         uir_c_line(&e->c, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
         at = uir_c_format(&e->c, "%s_end", name);
     }
     for (uint32_t i = 0; i < g->pointers.count; i++) {
         const uir_ipointer *p = &g->pointers.data[i];
-        if (p->over == NONE) continue;
-        uir_c_line(&e->c, "%s *const %s __attribute__((unused)) = (%s *)(void *)%s;", uir_c_type(p->dtype),
-                   e->pointers[i], uir_c_type(p->dtype), e->pointers[p->over]);
+        if (p->over != NONE) emit_pointer(e, i, cast_address(e, i, e->pointers[p->over]));
     }
 }
 
 static void emit_phase(emitter *e, const char *symbol, uint32_t index) {
-    const uir_igraph *g = e->c.igraph;
-    const uir_iphase *phase = &g->phases.data[index];
-    const char *head = uir_c_format(&e->c,
-                                    "void %s_phase%u(const int64_t *symbols, void *const *pointers, void *scratch, "
-                                    "int64_t begin, int64_t end, const volatile _Bool *cancel)",
-                                    symbol, index);
+    const uir_iphase *phase = &e->c.igraph->phases.data[index];
     bool polls = false;
     e->streams = false;
-    for (uint32_t b = 0; b < phase->body_count; b++) polls |= may_take_long(e, phase->bodies[b].first_item);
-    uir_c_line(&e->c, "%s;", head);
-    uir_c_open(&e->c, "%s", head);
-    uir_c_line(&e->c, "UIR_ALIGN_STACK;");
-    uir_c_line(&e->c, "(void)symbols, (void)pointers, (void)scratch, (void)cancel;");
+    for (uint32_t b = 0; b < phase->body_count; b++)
+        polls |= e->dialect->has_cancel && may_take_long(e, phase->bodies[b].first_item);
+    e->dialect->open_phase(e, symbol, index);
     uir_c_sizes(&e->c, "symbols");
     emit_pointers(e);
     uir_c_open(&e->c, "for (int64_t flat = begin; flat < end; flat++)");
@@ -435,34 +423,16 @@ static uir_status emit_kernel(emitter *e, uint32_t index) {
     return e->c.failed ? UIR_STATUS_OUT_OF_MEMORY : uir_text_status(e->c.text);
 }
 
-uir_status uir_cpu_emit_prelude(uir_text *text) {
-    for (uint32_t i = 0; i < uir_cpu_prelude_count; i++)
-        uir_text_append(text, uir_cpu_prelude_parts[i], uir_cpu_prelude_sizes[i]);
-    uir_text_append_string(text, "\n#define UIR_LET const int64_t __attribute__((unused))\n\n");
-    return uir_text_status(text);
-}
-
-uir_status uir_cpu_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text, uir_diagnostics *diagnostics) {
-    if (strcmp(igraph->machine->name, "cpu") != 0)
-        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "kernel @%s is for the device %s, not for a cpu", igraph->name, igraph->machine->name);
+uir_status uir_vector_emit(const uir_igraph *igraph, const uir_vector_dialect *dialect, uint32_t index, uir_text *text,
+                           uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; i < igraph->pointers.count; i++)
         if (igraph->pointers.data[i].layout.swizzle.bits)
             return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
-                             "kernel @%s: %%%s is swizzled; a cpu's memory has no banks", igraph->name,
-                             igraph->pointers.data[i].name);
-    emitter e = {.c = {.igraph = igraph, .text = text}, .diagnostics = diagnostics};
+                             "kernel @%s: %%%s is swizzled; the memory of a unit of one thread has no banks",
+                             igraph->name, igraph->pointers.data[i].name);
+    emitter e = {.c = {.igraph = igraph, .text = text}, .dialect = dialect, .diagnostics = diagnostics};
     uir_arena_init(&e.c.arena, &igraph->allocator);
     uir_status status = emit_kernel(&e, index);
     uir_arena_deinit(&e.c.arena);
     return status;
-}
-
-uir_status uir_cpu_emit(const uir_igraph *const *igraphs, uint32_t count, uir_text *text,
-                        uir_diagnostics *diagnostics) {
-    uir_text_append_string(text,
-                           "/* Kernels for a CPU, written by uir. The first part is the same in every file. */\n");
-    UIR_TRY(uir_cpu_emit_prelude(text));
-    for (uint32_t i = 0; i < count; i++) UIR_TRY(uir_cpu_emit_kernel(igraphs[i], i, text, diagnostics));
-    return uir_text_status(text);
 }

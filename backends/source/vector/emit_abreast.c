@@ -1,7 +1,7 @@
 /* Rows of a run that are computed side by side: its instructions over and over, each time with slices one row further
  * on. What several rows read is then one slice, which is loaded once: weights, and the elements that windows of
  * neighbouring pixels share. */
-#include "backends/cpu/target/emit/emit_run.h"
+#include "backends/source/vector/emit_run.h"
 
 #include <string.h>
 
@@ -179,7 +179,8 @@ void uir_run_emit_addresses(run *r) {
     for (uint32_t i = 0; i < r->count * UIR_IOP_MAX_SLICES; i++) {
         const operand *o = &r->operands[i];
         if (!o->used || !o->moves) continue;
-        uir_c_line(&e->c, "%s%s *%s;", i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type, o->name);
+        uir_c_line(&e->c, "%s%s%s *%s;", e->dialect->memory, i % UIR_IOP_MAX_SLICES ? "const " : "", o->access.type,
+                   o->name);
     }
     uir_c_open(&e->c, "if (%s)", name_all_inside(r));
     emit_addresses(r, true);

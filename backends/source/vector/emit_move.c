@@ -1,6 +1,6 @@
 /* Moves that a run would do badly: between layouts whose neighbouring elements lie along different dims (a blocked
  * exchange of rows and columns), and between slices of different shapes with the same elements in the same order. */
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 #include <string.h>
 
@@ -146,9 +146,9 @@ static bool emit_transposed(emitter *e, const uir_iinstruction *in) {
         }
         clipped |= short_of && from->has_fill;
     }
-    uir_c_line(&e->c, "%s *const to = %s + (%s);", target.access.type, target.access.base,
+    uir_c_line(&e->c, "%s%s *const to = %s + (%s);", e->dialect->memory, target.access.type, target.access.base,
                uir_access_offset(e, &target.access, at_target));
-    uir_c_line(&e->c, "const %s *const from = %s + (%s);", source.access.type, source.access.base,
+    uir_c_line(&e->c, "%sconst %s *const from = %s + (%s);", e->dialect->memory, source.access.type, source.access.base,
                uir_access_offset(e, &source.access, at_source));
     if (target.panel) {
         uir_c_open(&e->c, "for (int64_t i = 0; i < rows_given; i += %s)", target.panel_size);

@@ -3,7 +3,7 @@
  *
  * Direct: rows of c and b are contiguous along n, a's rows and columns lie at one distance. Window: a is read through
  * affine coordinates with an outside rule. Otherwise a, b and c are gathered in blocks. */
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -95,7 +95,8 @@ const uir_islice *uir_emit_box_of_window(emitter *e, const uir_islice *window, u
 static uint32_t group_of(emitter *e, const uir_ipointer *p, uint32_t d) {
     const uir_mode *modes = p->layout.modes[d];
     if (p->layout.mode_count[d] != 2 || !uir_c_dim_is(&e->c, modes[0].stride, 1)) return 1;
-    return uir_c_dim_is(&e->c, modes[0].size, UIR_CPU_BYTE_GROUP) ? UIR_CPU_BYTE_GROUP : 1;
+    uint32_t group = e->c.igraph->machine->byte_group;
+    return group && uir_c_dim_is(&e->c, modes[0].size, group) ? group : 1;
 }
 
 /* The step from one row to the next, as if a group's were all as far apart. */
@@ -518,15 +519,15 @@ static void emit_gathered(emitter *e, const uir_iinstruction *in) {
     uir_c_open(&e->c, "for (int64_t i0 = 0; i0 < m; i0 += 16)");
     uir_c_open(&e->c, "for (int64_t j0 = 0; j0 < n; j0 += 32)");
     uir_c_line(&e->c, "const int64_t mi = uir_min(16, m - i0), nj = uir_min(32, n - j0);");
-    uir_c_line(&e->c, "%s cb[16 * 32];", types[0]);
+    uir_emit_array(e, types[0], "cb", 16 * 32, 0);
     uir_c_open(&e->c, "for (int64_t i = 0; i < mi; i++)");
     uir_c_line(&e->c, "for (int64_t j = 0; j < nj; j++) cb[i * 32 + j] = %s;",
                uir_access_read(e, &access_of[0], plane_index(e, c, "(i0 + i)", "(j0 + j)", index), zero[0]));
     uir_c_close(&e->c);
     uir_c_open(&e->c, "for (int64_t p0 = 0; p0 < k; p0 += 64)");
     uir_c_line(&e->c, "const int64_t kp = uir_min(64, k - p0);");
-    uir_c_line(&e->c, "%s ab[16 * 64];", types[1]);
-    uir_c_line(&e->c, "%s bb[64 * 32];", types[2]);
+    uir_emit_array(e, types[1], "ab", 16 * 64, 4096);
+    uir_emit_array(e, types[2], "bb", 64 * 32, 12288);
     uir_c_open(&e->c, "for (int64_t i = 0; i < mi; i++)");
     uir_c_line(&e->c, "for (int64_t p = 0; p < kp; p++) ab[i * 64 + p] = %s;",
                uir_access_read(e, &access_of[1], plane_index(e, a, "(i0 + i)", "(p0 + p)", index), zero[1]));

@@ -1,17 +1,21 @@
-/* Internal declarations of the emitter: its state and functions.
+/* Prints kernels whose unit is one thread with vectors: its state and functions.
  *
- * Expressions are built as strings in the emitter's arena and written line by line. Helpers see only one instruction
- * and its slices, not the rest of the kernel. */
-#ifndef UIR_BACKENDS_CPU_TARGET_EMIT_H
-#define UIR_BACKENDS_CPU_TARGET_EMIT_H
+ * In: a verified kernel, and what the printed language has of its own (a dialect). Out: a function for each phase, in C
+ * that calls the vector functions of a prelude by name (v_add_f32). Expressions are built as strings in the emitter's
+ * arena and written line by line. Helpers see only one instruction and its slices, not the rest of the kernel. */
+#ifndef UIR_BACKENDS_SOURCE_VECTOR_EMIT_H
+#define UIR_BACKENDS_SOURCE_VECTOR_EMIT_H
 
-#include "backends/cpu/target/cpu.h"
 #include "backends/source/source.h"
 #include "ir/kernel/igraph_forwarding.h"
 #include "ir/kernel/igraph_runs.h"
 
+/* A language that the text is printed in: C, or one like it. */
+typedef struct uir_vector_dialect uir_vector_dialect;
+
 typedef struct emitter {
     uir_c_writer c;
+    const uir_vector_dialect *dialect;
     uir_diagnostics *diagnostics;
     const char **pointers; /* C name of each pointer */
     const uir_iinstruction *
@@ -20,6 +24,33 @@ typedef struct emitter {
     uint32_t next;  /* number for names of one block */
     bool streams;   /* the phase has non-temporal stores */
 } emitter;
+
+struct uir_vector_dialect {
+    const char *memory;  /* in front of the type that a pointer to a kernel's memory points to: "__global "; "" */
+    const char *lanes;   /* in names of loads and stores of a local array: "lanes_" in v_load_lanes_f32; "" */
+    bool has_one_memory; /* a pointer may point to local arrays too; else such arrays are in the kernel's scratch memory
+                          */
+    bool has_streams;    /* stores that bypass caches */
+    bool has_cancel;     /* a phase returns early once `*cancel` is set */
+    bool casts_bits;     /* a cast of vectors keeps the bits: (v_i32)x; else v_bits_f32_i32(x) */
+    /* Prints the phase's head, opens its body, and declares `begin` and `end`, the flat indices to execute; `symbols`;
+     * `scratch`, bytes of memory of its own, from which `arrays` is UIR_VECTOR_ARRAY_BYTES of them unless there is one
+     * memory. */
+    void (*open_phase)(emitter *e, const char *symbol, uint32_t phase);
+    /* Declares `local`: the place of local pointers in that memory. */
+    void (*declare_local)(emitter *e);
+    const char *(*argument)(emitter *e, uint32_t number); /* an expression: the address of a pointer in device memory */
+};
+/* Bytes for local arrays of a dialect that has them in scratch memory. */
+enum { UIR_VECTOR_ARRAY_BYTES = 65536 };
+
+/* Appends one kernel; its functions are named after uir_c_symbol. */
+uir_status uir_vector_emit(const uir_igraph *igraph, const uir_vector_dialect *dialect, uint32_t index, uir_text *text,
+                           uir_diagnostics *diagnostics);
+/* Bytes of local pointers, each with a place of its own and rounded up to 64; NONE if the expression cannot be made. */
+uir_dim uir_vector_local_bytes(const uir_igraph *igraph);
+/* Declares a local array, or, of a dialect with several memories, a pointer to `place` among `arrays`. */
+void uir_emit_array(emitter *e, const char *type, const char *name, int64_t count, uint32_t place);
 
 /* emit_text.c: names of types in the prelude (prelude_vector.inc), and literals. */
 const char *uir_c_type(uir_dtype dtype); /* "f32", "boolean" */
@@ -87,10 +118,5 @@ void uir_emit_mma(emitter *e, const uir_iinstruction *instruction);
 bool uir_emit_can_begin(emitter *e, const uir_iinstruction *instruction);
 const char *uir_c_identity(emitter *e, uir_iop_code code, uir_dtype dtype);
 const char *uir_c_operation(uir_iop_code code); /* "add" of reduce.add and scan.add */
-
-/* The embedded text of prelude_*.inc and ir/kernel/interpret/kernel_math.inc. */
-extern const char *const uir_cpu_prelude_parts[];
-extern const size_t uir_cpu_prelude_sizes[];
-extern const uint32_t uir_cpu_prelude_count;
 
 #endif

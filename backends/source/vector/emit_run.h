@@ -1,8 +1,8 @@
 /* Internal declarations of the emitter of runs: a run while it is emitted. */
-#ifndef UIR_BACKENDS_CPU_TARGET_EMIT_RUN_H
-#define UIR_BACKENDS_CPU_TARGET_EMIT_RUN_H
+#ifndef UIR_BACKENDS_SOURCE_VECTOR_EMIT_RUN_H
+#define UIR_BACKENDS_SOURCE_VECTOR_EMIT_RUN_H
 
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 typedef struct operand {
     access access;
@@ -21,7 +21,8 @@ typedef struct blank {
     const char *type, *fill, *name;
 } blank;
 
-enum { MOST_BLANK = 2048, BLANKS = 4, ABREAST = 4 };
+enum { MOST_BLANK = 2048, BLANKS = 4, ABREAST = 4, BLANK_BYTES = MOST_BLANK * 8 };
+_Static_assert((int)BLANKS *(int)BLANK_BYTES <= (int)UIR_VECTOR_ARRAY_BYTES, "each has its place");
 
 typedef struct value {
     const uir_islice *slice;

@@ -1,5 +1,5 @@
 /* Where a slice's elements lie: coordinates, addresses, and what is not proved to be inside. */
-#include "backends/cpu/target/emit/emit.h"
+#include "backends/source/vector/emit.h"
 
 #include <string.h>
 

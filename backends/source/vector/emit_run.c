@@ -3,7 +3,7 @@
  * touch only the lanes that exist. Row reductions at the end keep the 32 lanes of iops.def: a block is then 32
  * elements. Where rows read much in common, some of them are computed abreast (emit_abreast.c): the address of each is
  * chosen once for all blocks, and rows behind the last are read from, and written to, a place of no meaning. */
-#include "backends/cpu/target/emit/emit_run.h"
+#include "backends/source/vector/emit_run.h"
 
 #include <string.h>
 
@@ -140,7 +140,7 @@ static void emit_blanks(run *r) {
     int64_t length = r->blank_count ? uir_run_longest_row(r) : 0;
     for (uint32_t i = 0; i < r->blank_count; i++) {
         const blank *b = &r->blanks[i];
-        uir_c_line(&r->e->c, "%s %s[%lld];", b->type, b->name, (long long)(length > 0 ? length : 1));
+        uir_emit_array(r->e, b->type, b->name, length > 0 ? length : 1, i * BLANK_BYTES);
         if (b->fill) uir_c_line(&r->e->c, "for (int64_t i = 0; i < n; i++) %s[i] = %s;", b->name, b->fill);
     }
 }
@@ -227,8 +227,8 @@ static void emit_row_operand(run *r, operand *o) {
     bool second = o->along == ALONG_SECOND;
     if (o->blank) {
         const char *inside = uir_access_inside(e, &o->access, coordinates, UINT32_MAX);
-        uir_c_line(&e->c, "const %s *const %s = %s ? %s + (%s) : %s;", o->access.type, o->name, inside ? inside : "1",
-                   o->access.base, uir_access_offset(e, &o->access, coordinates), o->blank);
+        uir_c_line(&e->c, "%sconst %s *const %s = %s ? %s + (%s) : %s;", e->dialect->memory, o->access.type, o->name,
+                   inside ? inside : "1", o->access.base, uir_access_offset(e, &o->access, coordinates), o->blank);
         return;
     }
     if (o->along == ALONG_UNIT || second)
@@ -332,7 +332,7 @@ static const char *emit_load(run *r, const operand *o, body body) {
         uir_c_close(&e->c);
         if (!whole) outside = uir_c_format(&e->c, "j + l < n ? %s : %s", outside, zero);
         uir_c_line(&e->c, "else for (int64_t l = 0; l < UIR_LANES; l++) %s_lanes[l] = %s;", name, outside);
-        uir_c_line(&e->c, "const v_%s %s = v_load_%s(%s_lanes);", type, name, type, name);
+        uir_c_line(&e->c, "const v_%s %s = v_load_%s%s(%s_lanes);", type, name, e->dialect->lanes, type, name);
         return name;
     }
     const char *address = block_address(r, o);
@@ -362,7 +362,7 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
         const char *index[INDEX_MAX];
         uir_c_open(&e->c, "%s", "");
         uir_c_line(&e->c, "%s lanes[UIR_LANES];", type);
-        uir_c_line(&e->c, "v_store_%s(lanes, %s);", type, name);
+        uir_c_line(&e->c, "v_store_%s%s(lanes, %s);", e->dialect->lanes, type, name);
         uir_c_open(&e->c, "for (int64_t l = 0; l < UIR_LANES%s; l++)", whole ? "" : " && j + l < n");
         uir_c_line(&e->c, "const int64_t jl = j + l;");
         uir_c_line(&e->c, "(void)jl;");
@@ -390,8 +390,8 @@ static void emit_store(run *r, const operand *o, const char *name, bool whole, b
 }
 
 static bool streams(const run *r, const uir_iinstruction *in, const operand *o) {
-    return in->stream && !r->single && o->along == ALONG_UNIT && o->access.pointer->role != UIR_IPOINTER_LOCAL &&
-           uir_dtype_bits(o->access.pointer->dtype) == 32;
+    return r->e->dialect->has_streams && in->stream && !r->single && o->along == ALONG_UNIT &&
+           o->access.pointer->role != UIR_IPOINTER_LOCAL && uir_dtype_bits(o->access.pointer->dtype) == 32;
 }
 
 /* The vector of operand k (0-based among operands); `slice` counts the slices used. */
@@ -439,7 +439,10 @@ static const char *c_compute(run *r, uint32_t at, body body) {
         return uir_c_format(&e->c, "v_iota_%s(%s, %d)", type, uir_c_sum(&e->c, start, index), column ? 0 : 1);
     }
     case UIR_IOP_FAMILY_CAST: {
-        if (in->code == UIR_IOP_BITS) return uir_c_format(&e->c, "(v_%s)(%s)", uir_c_type(in->dtype_b), x[0]);
+        if (in->code == UIR_IOP_BITS && e->dialect->casts_bits)
+            return uir_c_format(&e->c, "(v_%s)(%s)", uir_c_type(in->dtype_b), x[0]);
+        if (in->code == UIR_IOP_BITS)
+            return uir_c_format(&e->c, "v_bits_%s_%s(%s)", type, uir_c_type(in->dtype_b), x[0]);
         bool small = uir_dtype_is_float(in->dtype_b) && uir_dtype_bits(in->dtype_b) == 8,
              clamps = small || (uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL);
         return uir_c_format(&e->c, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
