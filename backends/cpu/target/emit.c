@@ -42,7 +42,7 @@ static void declare_local(emitter *e) {
     const uir_igraph *g = e->c.igraph;
     uint32_t arguments = 0;
     for (uint32_t i = 0; i < g->pointers.count; i++) arguments += g->pointers.data[i].role != UIR_IPOINTER_LOCAL;
-    uir_c_line(&e->c, "char *const local __attribute__((unused)) = (char *)scratch + %s;",
+    uir_c_line(&e->c, "char *const on_chip __attribute__((unused)) = (char *)scratch + %s;",
                arguments ? uir_c_format(&e->c, "(((uintptr_t)pointers[0] + %u - (uintptr_t)scratch) & %u)",
                                         PAGE_BYTES / 2u, PAGE_BYTES - 64u)
                          : "0");

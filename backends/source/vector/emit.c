@@ -354,7 +354,7 @@ static void emit_pointers(emitter *e) {
                        name);
             continue;
         }
-        emit_pointer(e, i, cast_address(e, i, uir_c_format(&e->c, "(local + %s)", at)));
+        emit_pointer(e, i, cast_address(e, i, uir_c_format(&e->c, "(on_chip + %s)", at)));
         uir_c_line(&e->c, "UIR_LET %s_end = %s + (%s_span * %u + 63) / 64 * 64;", name, at, name,
                    (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
         at = uir_c_format(&e->c, "%s_end", name);

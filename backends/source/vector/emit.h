@@ -37,7 +37,7 @@ struct uir_vector_dialect {
      * `scratch`, bytes of memory of its own, from which `arrays` is UIR_VECTOR_ARRAY_BYTES of them unless there is one
      * memory. */
     void (*open_phase)(emitter *e, const char *symbol, uint32_t phase);
-    /* Declares `local`: the place of local pointers in that memory. */
+    /* Declares `on_chip`: the place of local pointers in that memory. */
     void (*declare_local)(emitter *e);
     const char *(*argument)(emitter *e, uint32_t number); /* an expression: the address of a pointer in device memory */
 };

@@ -22,7 +22,7 @@ typedef struct blank {
 } blank;
 
 enum { MOST_BLANK = 2048, BLANKS = 4, ABREAST = 4, BLANK_BYTES = MOST_BLANK * 8 };
-_Static_assert((int)BLANKS *(int)BLANK_BYTES <= (int)UIR_VECTOR_ARRAY_BYTES, "each has its place");
+_Static_assert((int)BLANKS *(int)BLANK_BYTES <= (int)UIR_VECTOR_ARRAY_BYTES, "blank rows have storage of their own");
 
 typedef struct value {
     const uir_islice *slice;
