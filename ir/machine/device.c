@@ -30,8 +30,18 @@ int uir_machine_find_role(const uir_machine *machine, uint32_t role) {
     return -1;
 }
 
+uint32_t uir_machine_threads(const uir_machine *machine) {
+    return machine->thread_count ? machine->thread_count : 1;
+}
+
+static uint32_t count_residents(const uir_machine *machine) {
+    return machine->resident_count ? machine->resident_count : 1;
+}
+
 uint64_t uir_machine_working_set(const uir_machine *machine, int space) {
-    return machine->spaces[space].working_set ? machine->spaces[space].working_set : machine->spaces[space].capacity;
+    const uir_space *s = &machine->spaces[space];
+    if (s->working_set) return s->working_set;
+    return s->roles & UIR_SPACE_SCRATCH ? s->capacity / count_residents(machine) : s->capacity;
 }
 
 bool uir_legal_name_matches(const char *pattern, const char *iop) {
@@ -163,7 +173,7 @@ double uir_machine_move_cycles(const uir_machine *machine, const uir_legal_row *
 
 int64_t uir_machine_count_units(const uir_machine *machine, uint32_t kind) {
     int64_t of_group = machine->unit_counts[kind] ? machine->unit_counts[kind] : machine->units_per_group;
-    return of_group * machine->group_count;
+    return of_group * machine->group_count * count_residents(machine);
 }
 
 /* ---- what some kind of unit does ---- */

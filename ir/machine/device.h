@@ -46,8 +46,8 @@ typedef struct uir_space {
     uint32_t alignment;   /* bytes; every buffer is rounded up to it. Of memory: rows are moved in multiples of it */
     bool is_cache;        /* a hardware cache backs it: a move into it with an unchanged layout may be an alias */
     uint32_t unit_kinds;  /* bit per unit kind that can reach it */
-    uint64_t working_set; /* of a cache: a size that a kernel should keep to, beyond which it is slower; 0: the
-                           * capacity */
+    uint64_t working_set; /* a size that a kernel should keep to, beyond which it is slower: a cache's, or one that
+                           * leaves room for a core's other residents; 0: scratch by residents, or the capacity */
     uint32_t bytes_per_cycle; /* moved by a unit into or out of it; 0: unknown */
     uir_space_blocks blocks;
     uint32_t block_lines, block_bytes, block_elements;
@@ -100,7 +100,9 @@ typedef struct uir_machine {
     uint32_t unit_counts[UIR_MACHINE_MAX_UNIT_KINDS]; /* of a group; 0: units_per_group of any kind */
     uint32_t units_per_group;                         /* maximum; 1: a group is one unit */
     uint32_t group_count;                             /* of the machine (cores); 0: unknown */
-    bool has_device_barrier;                          /* phases of one kernel are possible */
+    uint32_t thread_count;   /* that execute one unit together: a work-group's, a thread block's; 0: one */
+    uint32_t resident_count; /* groups that a core executes by turns, each with memory of its own; 0: one */
+    bool has_device_barrier; /* phases of one kernel are possible */
     const uir_legal_row *legal;
     uint32_t legal_count;
     uint32_t mma_m, mma_n, mma_k; /* preferred register tile or hardware block */
@@ -125,7 +127,10 @@ int uir_machine_find_pipe(const uir_machine *machine, const char *name, size_t l
 int uir_machine_find_role(const uir_machine *machine, uint32_t role);
 /* The first scratch space, unless a cache backs it: instructions need their operands moved there. -1 if none. */
 int uir_machine_find_scratch(const uir_machine *machine);
-/* Bytes of a space that a kernel should keep to: its working set, else its capacity. */
+/* Threads that execute one unit, at least 1. */
+uint32_t uir_machine_threads(const uir_machine *machine);
+/* Bytes of a space that a kernel should keep to: its working set; else its capacity, of scratch divided by the
+ * residents of a core. */
 uint64_t uir_machine_working_set(const uir_machine *machine, int space);
 /* Whether a row's name ("unary.*", "*") matches an instruction's. */
 bool uir_legal_name_matches(const char *pattern, const char *iop);
@@ -168,7 +173,7 @@ double uir_machine_move_cycles(const uir_machine *machine, const uir_legal_row *
                                double bytes);
 /* The row by which any unit kind executes an instruction of one dtype within a space; NULL: none. */
 const uir_legal_row *uir_machine_find_within(const uir_machine *machine, const char *iop, uir_dtype dtype, int space);
-/* Units of a kind of the whole device; 0: unknown. */
+/* Units of a kind that the whole device executes at once, all residents of its cores; 0: unknown. */
 int64_t uir_machine_count_units(const uir_machine *machine, uint32_t kind);
 /* The shortest path of moves from one space to another: its length, and the space that each move ends in, the last one
  * `to`. 0 within one space; -1 if no path exists. */

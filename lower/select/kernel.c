@@ -511,7 +511,7 @@ static void build(uir_kernel *k, uir_arena *arena) {
 uir_status uir_lower_kernel_build(const uir_loop_function *f, const uir_machine *machine, uir_doubling doubling,
                                   const uir_allocator *allocator, uir_diagnostics *diagnostics,
                                   uir_igraph **out_igraph) {
-    uir_kernel k = {.f = f, .machine = machine, .diagnostics = diagnostics, .doubling = doubling};
+    uir_kernel k = {.f = f, .machine = machine, .diagnostics = diagnostics, .doubling = doubling, .tile_space = -1};
     uir_arena arena;
     *out_igraph = NULL;
     UIR_TRY(uir_igraph_create(allocator, f->name, machine, &k.graph));

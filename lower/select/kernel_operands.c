@@ -12,17 +12,19 @@ typedef struct shape {
     uint32_t rank;
     uir_dim extents[UIR_IGRAPH_MAX_RANK], counts[UIR_IGRAPH_MAX_RANK];
     bool single;  /* one element */
+    bool whole;   /* along all lanes */
     bool scratch; /* never in registers */
 } shape;
 
 /* Along lanes; `last`: so many along the last one, NONE: as many as that has. */
 static shape shape_of_lanes(const uir_kernel *k, uint32_t lanes, uir_dim last) {
-    shape s = {.rank = k->lane_count, .single = true};
+    shape s = {.rank = k->lane_count, .single = true, .whole = k->lane_count && !last.id};
     uir_dim one = uir_dim_const(k->dims, 1);
     for (uint32_t l = 0; l < k->lane_count; l++) {
         bool varies = lanes >> l & 1;
         s.extents[l] = varies ? k->lanes[l].extent : one;
         s.counts[l] = varies ? k->lanes[l].count : one;
+        s.whole = s.whole && (varies || uir_kernel_is_one(k, k->lanes[l].extent));
     }
     if (last.id && s.rank) s.extents[s.rank - 1] = s.counts[s.rank - 1] = last;
     for (uint32_t l = 0; l < s.rank; l++) s.single = s.single && uir_kernel_is_one(k, s.extents[l]);
@@ -37,8 +39,9 @@ static shape shape_of_value(const uir_kernel *k, const uir_kernel_value *v) {
     return s;
 }
 
-/* One element lies in registers, where there are any. */
+/* One element lies in registers, where there are any; what is computed of sums in registers, there too. */
 static int space_of_shape(const uir_kernel *k, const shape *s) {
+    if (s->whole && !s->single && k->tile_space >= 0) return k->tile_space;
     int space = s->single && !s->scratch ? uir_machine_find_role(k->machine, UIR_SPACE_REGISTERS) : -1;
     return space >= 0 ? space : uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
 }
@@ -448,6 +451,99 @@ static void fit_instruction(fitting *f, const uir_kernel_instruction *instructio
     store(f, plain.result, i);
 }
 
+/* ---- finished sums in registers ---- */
+/* The space of the registers whose tile, along all lanes, the block reads; -1: none. */
+static int find_tile_space(const uir_kernel *k) {
+    for (uint32_t i = 0; i < k->values.count; i++) {
+        const uir_kernel_value *v = &k->values.data[i];
+        if (v->kind != UIR_KERNEL_SLICE || v->slice->window || v->slice->pointer >= k->f->tensors.count) continue;
+        int space = space_of_slice(k, v->slice);
+        shape s = shape_of_value(k, v);
+        if (space >= 0 && s.whole && !s.single && (k->machine->spaces[space].roles & UIR_SPACE_REGISTERS) &&
+            (k->machine->spaces[space].roles & UIR_SPACE_ACCUMULATORS))
+            return space;
+    }
+    return -1;
+}
+
+static bool works_by_elements(const uir_kernel_instruction *i) {
+    switch (uir_iop_get_row(i->operation.code)->family) {
+    case UIR_IOP_FAMILY_MOVE:
+    case UIR_IOP_FAMILY_FILL:
+    case UIR_IOP_FAMILY_UNARY:
+    case UIR_IOP_FAMILY_BINARY:
+    case UIR_IOP_FAMILY_TERNARY:
+    case UIR_IOP_FAMILY_COMPARE:
+    case UIR_IOP_FAMILY_CAST:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Temporaries along all lanes that are alive at once: results, and operands that come to the registers. */
+static uint32_t count_alive(const uir_kernel *k, int space, uint32_t *bytes) {
+    uint32_t most = 0, n = k->instructions.count;
+    *bytes = 4;
+    uint32_t *first = uir_arena_allocate_array(k->arena, (size_t)k->values.count * 2 + 1, sizeof *first);
+    if (!first) return UINT32_MAX;
+    uint32_t *last = first + k->values.count;
+    memset(first, 0xff, k->values.count * sizeof *first);
+    for (uint32_t at = 0; at < n; at++) {
+        const uir_kernel_instruction *i = &k->instructions.data[at];
+        for (uint32_t o = 0; o <= i->operand_count; o++) {
+            uint32_t value = o < i->operand_count ? i->operands[o] : i->result;
+            if (value == UIR_LOWER_NONE) continue;
+            const uir_kernel_value *v = &k->values.data[value];
+            if (v->kind == UIR_KERNEL_NUMBER || (v->kind == UIR_KERNEL_SLICE && space_of_slice(k, v->slice) == space) ||
+                !shape_of_value(k, v).whole)
+                continue;
+            if (first[value] == UINT32_MAX) first[value] = at;
+            last[value] = at;
+            if (uir_dtype_bits(v->dtype) / 8 > *bytes) *bytes = uir_dtype_bits(v->dtype) / 8;
+        }
+    }
+    for (uint32_t at = 0; at < n; at++) {
+        uint32_t alive = k->instructions.data[at].result == UIR_LOWER_NONE; /* what is stored is made before */
+        for (uint32_t v = 0; v < k->values.count; v++) alive += first[v] <= at && at <= last[v];
+        most = alive > most ? alive : most;
+    }
+    return most;
+}
+
+/* Bytes of what the registers hold already; -1: their extents are unknown. */
+static int64_t count_held(const uir_kernel *k, int space) {
+    int64_t all = 0;
+    for (uint32_t i = 0; i < k->f->tensors.count; i++) {
+        const uir_kernel_pointer *p = &k->pointers[i];
+        int64_t elements = 1, extent;
+        if (!p->on_chip || p->space != space) continue;
+        for (uint32_t d = 0; d < k->f->tensors.data[i].rank; d++) {
+            if (!uir_dim_is_const(k->dims, p->extents[d], &extent)) return -1;
+            elements *= extent;
+        }
+        all += elements * (uir_dtype_bits(k->f->tensors.data[i].dtype) / 8);
+    }
+    return all;
+}
+
+/* Where a block computes with finished sums that are in registers, its temporaries are registers too, if there is room.
+ * Each thread of a unit then computes with elements of its own. */
+static int choose_tile_space(uir_kernel *k) {
+    int space = find_tile_space(k);
+    int64_t elements = 1, extent, held = space >= 0 ? count_held(k, space) : -1;
+    uint32_t bytes;
+    if (held < 0) return -1;
+    for (uint32_t n = 0; n < k->instructions.count; n++)
+        if (!works_by_elements(&k->instructions.data[n]) || k->instructions.data[n].seen) return -1;
+    for (uint32_t l = 0; l < k->lane_count; l++) {
+        if (!uir_dim_is_const(k->dims, k->lanes[l].extent, &extent)) return -1;
+        elements *= extent;
+    }
+    uint32_t alive = count_alive(k, space, &bytes);
+    return held + elements * bytes * alive <= (int64_t)k->machine->spaces[space].capacity ? space : -1;
+}
+
 /* Does each instruction find what it takes where it lies? */
 static bool all_fit(uir_kernel *k) {
     for (uint32_t n = 0; n < k->instructions.count; n++) {
@@ -472,6 +568,7 @@ static bool all_fit(uir_kernel *k) {
 
 static void fit_block(uir_kernel *k) {
     uint32_t count = k->instructions.count, most = k->values.count + 12 * count + 1;
+    k->tile_space = k->status == UIR_STATUS_OK ? choose_tile_space(k) : -1;
     if (k->status != UIR_STATUS_OK || !count || all_fit(k)) return;
     fitting f = {.k = k};
     const uir_kernel_instruction *as_made =
@@ -613,6 +710,7 @@ void uir_kernel_end_block(uir_kernel *k) {
             if (!v->uses && v->kind == UIR_KERNEL_RESULT) k->memories.data[v->pool].taken = false;
         }
     }
+    k->tile_space = -1;
     /* Each block's own, so that loops have instances of them, and what is not alive together comes to lie in one place;
      * single elements have neither. */
     if (k->machine->pipe_count > 1 && k->doubling != UIR_DOUBLE_NONE) k->first_memory = k->memories.count;

@@ -21,6 +21,7 @@ MANY = """device many {
   kinds vector 2 @made, cube 1 @made
   pipes in, work, slow, multiply, out
   units_per_group 3 @made
+  residents 2 @made
   device_barrier
   mma_rows 8 @made
   mma_columns 4 @made
@@ -102,6 +103,7 @@ CACHED = """device cached {
   source made "made up"
   kinds core
   groups 4 @made
+  threads 4 @made
   device_barrier
   mma_rows 8 @made
   mma_columns 32 @made
@@ -141,7 +143,7 @@ CACHED_KERNEL = """igraph @forbidden on cached {
 """
 CACHED_GROUPS = ["operator_product", "product_bytes", "product_wide", "operator_softmax", "whisper_conv", "llama_gate"]
 # Of the second machine what the first one has is not changed again.
-OWN = ("mma_rows", "mma_columns", "byte_group", "vector_bytes", "registers", "loads_per_cycle", "multiply_adds_per_cycle",
+OWN = ("threads", "mma_rows", "mma_columns", "byte_group", "vector_bytes", "registers", "loads_per_cycle", "multiply_adds_per_cycle",
        "multiply_add_latency", "unit_cycles", "conflict_bytes", "working_set", "cache", "equal_operands", "same_space",
        "bytes_per_cycle", "registers")
 # A machine whose moves change no order, of few flags and signals.

@@ -29,7 +29,8 @@ DEVICES = {
     "ascend:910A": (("f16",), "both", False, "f16"),
     "cuda:sm_90": (("f16", "bf16"), "both", False, "f16"),
     "cambricon": (("f16",), "both", True, "f32"),
-    "opencl": ((), "none", False, "f32"),
+    "opencl:gpu": ((), "none", True, "f32"),
+    "opencl:cpu": ((), "none", True, "f32"),
     "vm": (("f16", "bf16"), "weights", True, "f32"),
 }
 FEW = ["lstm_classifier", "minilm_l6", "silero_vad", "llama_tiny_op23", "espcn"]

@@ -474,7 +474,9 @@ static uir_status estimate(const run_state *s) {
             print_safely(stdout, "  pipe %-5s %.0f cycles of all units\n", d->pipes[i], e.pipe_cycles[i]);
     print_safely(stdout, "  modelled, not measured: %.0f cycles", e.cycles);
     if (d->cycles_per_second > 0) print_safely(stdout, ", %.6f ms", 1e3 * e.cycles / d->cycles_per_second);
-    print_safely(stdout, "; at most %llu units have work\n", (unsigned long long)e.most_units);
+    print_safely(stdout, "; at most %llu units", (unsigned long long)e.most_units);
+    if (uir_machine_threads(d) > 1) print_safely(stdout, " of %u threads", uir_machine_threads(d));
+    print_safely(stdout, " have work\n");
     uir_estimate_floor floor = uir_estimate_get_floor(d, &e);
     if (floor.moving > 0) print_safely(stdout, "  at least %.3g ms by memory bandwidth\n", 1e3 * floor.moving);
     if (floor.computing > 0) print_safely(stdout, "  at least %.3g ms by peak arithmetic\n", 1e3 * floor.computing);

@@ -131,6 +131,7 @@ static uir_machine from_template(const variant_row *v) {
     d.unit_kinds[0] = "core";
     d.unit_kind_count = 1;
     d.units_per_group = 1;
+    d.thread_count = d.resident_count = 1;
     d.group_count = v->cores;
     d.has_device_barrier = true;
     d.legal = legal;

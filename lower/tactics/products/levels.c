@@ -219,9 +219,12 @@ static void pose(product *p) {
     for (uint32_t k = 0; k < 2; k++) q->may_stay[k] = may_stay(p, k);
     q->units = count_units(d, p->sum_dtype, p->dtypes[0]);
     q->instances = d->pipe_count > 1 ? 2 : 1;
-    for (uint32_t i = 0; i < d->space_count; i++) q->room[i] = (int64_t)d->spaces[i].capacity;
     int scratch = uir_machine_find_role(d, UIR_SPACE_SCRATCH);
-    if (scratch >= 0) q->room[scratch] /= 2; /* other phases keep what they have there */
+    for (uint32_t i = 0; i < d->space_count; i++) {
+        int64_t room = (int64_t)d->spaces[i].capacity, near = (int64_t)uir_machine_working_set(d, (int)i);
+        if ((int)i == scratch) room /= 2; /* other phases keep what they have there */
+        q->room[i] = near && near < room ? near : room;
+    }
 }
 
 /* The choice that the tuning record gives. */

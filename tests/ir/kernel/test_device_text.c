@@ -56,7 +56,8 @@ static void chips(void **state) {
         "space m { roles memory of device reached_by k, l } space c { roles scratch reached_by k capacity 64 @s }\n"
         "form v = into c from c on k by P legal binary.add, binary.mul of f as v with same_space\n"
         "legal cast of f32 to f16 as v legal move of f into c from m on k by Q\n"
-        "chip \"a\" {} chip \"b\" like \"a\" { groups 3 @s space c { capacity 128 @s } legal binary.add of f32 into m "
+        "chip \"a\" {} chip \"b\" like \"a\" { groups 3 @s threads 32 @s residents 4 @s space c { capacity 128 @s } "
+        "legal binary.add of f32 into m "
         "from m on l by Q\n"
         "without binary.mul without dtypes f16 } }";
     zoo z;
@@ -71,6 +72,13 @@ static void chips(void **state) {
     assert_int_equal(a->group_count, 2);
     assert_int_equal(b->group_count, 3);
     assert_int_equal(a->units_per_group, 1);
+    assert_int_equal(a->thread_count, 1);
+    assert_int_equal(a->resident_count, 1);
+    assert_int_equal(b->thread_count, 32);
+    assert_int_equal(uir_machine_count_units(a, 0), 2);
+    assert_int_equal(uir_machine_count_units(b, 0), 3 * 4);
+    assert_int_equal(uir_machine_working_set(a, 1), 64);
+    assert_int_equal(uir_machine_working_set(b, 1), 128 / 4);
     assert_int_equal(a->spaces[1].capacity, 64);
     assert_int_equal(b->spaces[1].capacity, 128);
     assert_int_equal(b->spaces[1].roles, UIR_SPACE_SCRATCH);
@@ -102,6 +110,8 @@ static const struct {
     {HEAD "groups 2 @t" TAIL, 2, "unknown source 't'"},
     {HEAD "groups -1 @s" TAIL, 2, "groups must be from 0 to 65536"},
     {HEAD "mma_rows 0 @s" TAIL, 2, "mma_rows must be from 1 to 1024"},
+    {HEAD "threads 0 @s" TAIL, 2, "threads must be from 1 to 1024"},
+    {HEAD "residents 65 @s" TAIL, 2, "residents must be from 1 to 64"},
     {HEAD "bytes_per_second nan @s" TAIL, 2, "bytes_per_second must be from 0"},
     {HEAD "kinds k" TAIL, 2, "named twice"},
     {HEAD "kinds row" TAIL, 2, "is a reserved word"},
