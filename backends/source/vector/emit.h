@@ -55,6 +55,10 @@ void uir_emit_array(emitter *e, const char *type, const char *name, int64_t coun
 /* emit_text.c: names of types in the prelude (prelude_vector.inc), and literals. */
 const char *uir_c_type(uir_dtype dtype); /* "f32", "boolean" */
 const char *uir_c_literal(emitter *e, uir_dtype dtype, double value);
+/* The vector that an elementwise instruction computes from the operands `x`; `row`, `column`: indices of its first
+ * element along the last two dims. */
+const char *uir_emit_compute(emitter *e, const uir_iinstruction *instruction, const char *const x[3], const char *row,
+                             const char *column);
 
 /* emit_slice.c: addresses of a slice's elements. */
 #define INDEX_MAX UIR_IGRAPH_MAX_RANK

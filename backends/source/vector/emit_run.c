@@ -414,47 +414,12 @@ static const char *emit_operand(run *r, uint32_t at, uint32_t k, uint32_t *slice
     return name;
 }
 
-/* What a cast is called after: bytes that are floats by their format. */
-static const char *cast_type(uir_dtype dtype) {
-    return uir_dtype_is_float(dtype) ? uir_dtype_name(dtype) : uir_c_type(dtype);
-}
-
 static const char *c_compute(run *r, uint32_t at, body body) {
-    emitter *e = r->e;
     const uir_iinstruction *in = r->instructions[at];
-    const uir_iop_row *row = uir_iop_get_row(in->code);
-    const char *type = uir_c_type(in->dtype), *x[3] = {"", "", ""};
-    uint32_t slice = 1;
-    for (uint32_t k = 0; k < row->operands && k < 3; k++) x[k] = emit_operand(r, at, k, &slice, body);
-    switch (row->family) {
-    case UIR_IOP_FAMILY_MOVE:
-    case UIR_IOP_FAMILY_BROADCAST:
-        return x[0];
-    case UIR_IOP_FAMILY_FILL:
-        return uir_c_format(&e->c, "v_set_%s(%s)", type, uir_c_literal(e, in->dtype, in->immediate));
-    case UIR_IOP_FAMILY_IOTA: {
-        bool column = in->axis == UIR_IAXIS_COL;
-        const char *start = uir_c_dim(&e->c, in->start),
-                   *index = column ? (r->rank > 1 ? r->loops[r->rank - 2] : "0") : "j";
-        return uir_c_format(&e->c, "v_iota_%s(%s, %d)", type, uir_c_sum(&e->c, start, index), column ? 0 : 1);
-    }
-    case UIR_IOP_FAMILY_CAST: {
-        if (in->code == UIR_IOP_BITS && e->dialect->casts_bits)
-            return uir_c_format(&e->c, "(v_%s)(%s)", uir_c_type(in->dtype_b), x[0]);
-        if (in->code == UIR_IOP_BITS)
-            return uir_c_format(&e->c, "v_bits_%s_%s(%s)", type, uir_c_type(in->dtype_b), x[0]);
-        bool small = uir_dtype_is_float(in->dtype_b) && uir_dtype_bits(in->dtype_b) == 8,
-             clamps = small || (uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL);
-        return uir_c_format(&e->c, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
-                            cast_type(in->dtype_b), x[0]);
-    }
-    default:
-        break;
-    }
-    const char *name = uir_c_operation(in->code);
-    if (row->operands == 1) return uir_c_format(&e->c, "v_%s_%s(%s)", name, type, x[0]);
-    if (row->operands == 2) return uir_c_format(&e->c, "v_%s_%s(%s, %s)", name, type, x[0], x[1]);
-    return uir_c_format(&e->c, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
+    const char *x[3] = {"", "", ""};
+    uint32_t slice = 1, operands = uir_iop_get_row(in->code)->operands;
+    for (uint32_t k = 0; k < operands && k < 3; k++) x[k] = emit_operand(r, at, k, &slice, body);
+    return uir_emit_compute(r->e, in, x, r->rank > 1 ? r->loops[r->rank - 2] : "0", "j");
 }
 
 /* A reduction of what only it reads: its operand need not wait in registers for the rest. */

@@ -1,4 +1,4 @@
-/* The prelude's types, and literals of them. */
+/* The prelude's types, literals of them, and elementwise functions. */
 #include "backends/source/vector/emit.h"
 
 #include "base/number.h"
@@ -32,4 +32,45 @@ const char *uir_c_literal(emitter *e, uir_dtype dtype, double value) {
                       : value <= -9223372036854775808.0 ? INT64_MIN
                                                         : (int64_t)value;
     return uir_c_format(&e->c, "(%s)%s", uir_c_type(dtype), uir_c_integer(&e->c, integer));
+}
+
+/* What a cast is called after: bytes that are floats by their format. */
+static const char *cast_type(uir_dtype dtype) {
+    return uir_dtype_is_float(dtype) ? uir_dtype_name(dtype) : uir_c_type(dtype);
+}
+
+static const char *compute_cast(emitter *e, const uir_iinstruction *in, const char *x) {
+    const char *from = uir_c_type(in->dtype), *to = uir_c_type(in->dtype_b);
+    if (in->code == UIR_IOP_BITS)
+        return e->dialect->casts_bits ? uir_c_format(&e->c, "(v_%s)(%s)", to, x)
+                                      : uir_c_format(&e->c, "v_bits_%s_%s(%s)", from, to, x);
+    bool small = uir_dtype_is_float(in->dtype_b) && uir_dtype_bits(in->dtype_b) == 8,
+         clamps = small || (uir_dtype_is_integer(in->dtype_b) && in->dtype != UIR_DTYPE_BOOL);
+    return uir_c_format(&e->c, "v_%s_%s_%s(%s)", in->saturate && clamps ? "saturate" : "cast", cast_type(in->dtype),
+                        cast_type(in->dtype_b), x);
+}
+
+const char *uir_emit_compute(emitter *e, const uir_iinstruction *in, const char *const x[3], const char *row,
+                             const char *column) {
+    const uir_iop_row *op = uir_iop_get_row(in->code);
+    const char *type = uir_c_type(in->dtype), *name = uir_c_operation(in->code);
+    switch (op->family) {
+    case UIR_IOP_FAMILY_MOVE:
+    case UIR_IOP_FAMILY_BROADCAST:
+        return x[0];
+    case UIR_IOP_FAMILY_FILL:
+        return uir_c_format(&e->c, "v_set_%s(%s)", type, uir_c_literal(e, in->dtype, in->immediate));
+    case UIR_IOP_FAMILY_IOTA: {
+        bool of_rows = in->axis == UIR_IAXIS_COL;
+        return uir_c_format(&e->c, "v_iota_%s(%s, %d)", type,
+                            uir_c_sum(&e->c, uir_c_dim(&e->c, in->start), of_rows ? row : column), of_rows ? 0 : 1);
+    }
+    case UIR_IOP_FAMILY_CAST:
+        return compute_cast(e, in, x[0]);
+    default:
+        break;
+    }
+    if (op->operands == 1) return uir_c_format(&e->c, "v_%s_%s(%s)", name, type, x[0]);
+    if (op->operands == 2) return uir_c_format(&e->c, "v_%s_%s(%s, %s)", name, type, x[0], x[1]);
+    return uir_c_format(&e->c, "v_%s_%s(%s, %s, %s)", name, type, x[0], x[1], x[2]);
 }
