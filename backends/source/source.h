@@ -70,9 +70,10 @@ typedef struct uir_c_leaves {
     void *user;
     void (*instruction)(void *user, const uir_iinstruction *in);
     void (*index)(void *user, const uir_iitem *item);
+    bool (*run)(void *user, const uir_iitem *run); /* false: it is not printed as a whole; NULL: none is */
 } uir_c_leaves;
-/* Emits the items from `first` on, with their children. A run is emitted as its instructions, without use of
- * registers. */
+/* Emits the items from `first` on, with their children. A run that is not printed as a whole is emitted as its
+ * instructions. */
 void uir_c_items(uir_c_writer *w, uint32_t first, const uir_c_leaves *leaves);
 /* Number of groups of a phase, or of units per group. */
 const char *uir_c_count(uir_c_writer *w, const uir_iphase *phase, bool groups);

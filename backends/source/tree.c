@@ -29,8 +29,10 @@ static void emit_item(uir_c_writer *w, const uir_iitem *item, const uir_c_leaves
     case UIR_IITEM_INSTRUCTION:
         leaves->instruction(leaves->user, &g->instructions.data[item->instruction]);
         break;
-    case UIR_IITEM_IF:
     case UIR_IITEM_RUN:
+        if (leaves->run && leaves->run(leaves->user, item)) break;
+        /* fall through */
+    case UIR_IITEM_IF:
         uir_c_items(w, item->first_child, leaves);
     }
     if (when) uir_c_close(w);

@@ -1,0 +1,29 @@
+/* Prints kernels whose unit is many threads: a work-group, a thread block.
+ *
+ * In: a verified, synchronised kernel, and what the printed language has of its own. Out: a function for each phase,
+ * which every thread of a unit executes. Which thread computes which element is the iGraph's rule
+ * (docs/igraph.md, "Threads"): this text follows it, and has no barrier but those of the kernel and those inside a
+ * reduction. Elementwise functions are those of a prelude whose vectors have one lane. */
+#ifndef UIR_BACKENDS_SOURCE_THREADS_EMIT_H
+#define UIR_BACKENDS_SOURCE_THREADS_EMIT_H
+
+#include "backends/source/vector/emit.h"
+
+typedef struct uir_threads_dialect {
+    uir_vector_dialect vector; /* its words for memory of the device, and its frame of a phase */
+    const char *shared;        /* in front of the type that a pointer to a unit's shared memory points to */
+    const char *thread;        /* the thread's number in its unit, an int */
+    const char *barrier;       /* a statement: all threads of the unit meet, and see what each has written */
+} uir_threads_dialect;
+
+/* Bytes of shared memory of a unit; NONE if the expression cannot be made. Local pointers are in `shared` of the frame,
+ * behind UIR_THREADS_REDUCTION_BYTES for each thread. */
+uir_dim uir_threads_shared_bytes(const uir_igraph *igraph);
+enum { UIR_THREADS_REDUCTION_BYTES = 8 };
+
+/* Appends one kernel; its functions are named after uir_c_symbol. UNSUPPORTED for an instruction whose registers the
+ * threads hold in another order. */
+uir_status uir_threads_emit(const uir_igraph *igraph, const uir_threads_dialect *dialect, uint32_t index,
+                            uir_text *text, uir_diagnostics *diagnostics);
+
+#endif
