@@ -80,6 +80,7 @@ typedef struct uir_driver_launch {
     uint32_t dim_count, tile_count, pointer_count, phase_count;
     const uint64_t *needed;      /* per pointer: bytes that the kernel accesses; read by `prepare` */
     const int64_t *indices;      /* per phase: number of flat parallel indices; read by `prepare` */
+    uint64_t scratch_size;       /* bytes of scratch that a unit needs, where the plan has them; read by `prepare` */
     const uir_region *pointers;  /* in order, at least `needed` bytes each; each `launch` reads them */
     const int64_t *begins;       /* per phase: the first index to execute; each `launch` reads them */
     uint32_t step;               /* named by failures */
@@ -88,7 +89,8 @@ typedef struct uir_driver_launch {
     uint64_t workspace_size;     /* set by `prepare`: bytes of device memory that an execution needs; 0: none */
     bool workspace_zeroed;       /* set by `prepare`: the workspace is zero before an execution, and again after it */
     bool is_prepared;            /* set by `prepare` and `retire` */
-    uir_region workspace;        /* at least workspace_size bytes; shared by the launches of one queue */
+    uir_region workspace;        /* at least workspace_size bytes, from the first byte of a buffer; shared by the
+                                  * launches of one queue */
 } uir_driver_launch;
 
 /* ---- requests ---- */

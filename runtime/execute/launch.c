@@ -193,6 +193,15 @@ uir_status uir_rt_grow_state(uir_runtime *r, void **state, size_t *capacity, siz
     return UIR_STATUS_OK;
 }
 
+/* Bytes of scratch that the plan has for a unit of the variant. */
+static uir_status find_scratch(uir_runtime *r, uint32_t step, const uir_plan_variant *v, uint64_t *out_bytes) {
+    int64_t scratch = 0;
+    if (!evaluate(r, v->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2)
+        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "the scratch of the step's kernel has no size");
+    *out_bytes = (uint64_t)scratch;
+    return UIR_STATUS_OK;
+}
+
 static uir_status refuse_sizes(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t dim_count) {
     char text[160] = "";
     size_t at = 0;
@@ -283,7 +292,11 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     l->by_host =
         l->on_device && !uir_plan_variant_runs(r->plan, k->first_variant + l->variant_index, UIR_PLAN_ON_DEVICE);
     if (l->by_host) UIR_TRY(uir_rt_judge_by_host(r, step));
-    if (l->on_device && !l->by_host) return uir_rt_device_prepare(r, step, l);
+    if (l->on_device && !l->by_host) {
+        l->on_device->base.scratch_size = 0;
+        if (chosen->scratch != UIR_PLAN_NONE) UIR_TRY(find_scratch(r, step, chosen, &l->on_device->base.scratch_size));
+        return uir_rt_device_prepare(r, step, l);
+    }
     const uir_kernel_format *format = NULL;
     const uir_loaded_kernel *kernel = find_kernel(r, k->first_variant + l->variant_index, &format);
     if (!kernel)
@@ -291,9 +304,8 @@ uir_status uir_rt_launch_prepare(uir_runtime *r, uint32_t step) {
     UIR_TRY(uir_rt_grow_state(r, &l->base.state, &l->state_capacity, format->state_size(kernel)));
     l->format = format;
     l->base.kernel = kernel;
-    int64_t scratch = 0;
-    if (format->native && (!evaluate(r, chosen->scratch, &scratch) || scratch < 0 || scratch > INT64_MAX / 2))
-        return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "the scratch of the step's kernel has no size");
+    uint64_t scratch = 0;
+    if (format->native) UIR_TRY(find_scratch(r, step, chosen, &scratch));
     l->base.scratch_size = (size_t)scratch;
     uir_status status = format->prepare(&l->base, r->diagnostics);
     if (status != UIR_STATUS_OK)

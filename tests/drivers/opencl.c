@@ -63,12 +63,126 @@ static void test_save(void **state) {
     bench_end(&b);
 }
 
+/* ---- scratch ---- */
+enum { ROW = 64, ROW_BYTES = ROW * sizeof(float) };
+
+static const uir_driver_kernel *find_kernel(bench *b, const char *symbol) {
+    static const bool writable[] = {false, true};
+    const uir_kernel_entry entry = {.symbol = symbol, .pointer_count = 2, .phase_count = 1, .writable = writable};
+    const uir_driver_kernel *kernel, *again;
+    check_ok(b, b->driver->find(b->code, &entry, &b->diagnostics, &kernel));
+    check_ok(b, b->driver->find(b->code, &entry, &b->diagnostics, &again));
+    assert_ptr_equal(kernel, again);
+    return kernel;
+}
+
+typedef struct turn {
+    uir_driver_launch launch;
+    uir_region pointers[2];
+    uint64_t needed[2];
+    int64_t indices, begin, symbols;
+    size_t state_size;
+} turn;
+
+static void begin_turn(bench *b, turn *t, const char *symbol, int64_t rows, uir_region from, uir_region to) {
+    *t = (turn){.pointers = {from, to}, .needed = {from.size, to.size}, .indices = rows};
+    t->launch = (uir_driver_launch){.kernel = find_kernel(b, symbol),
+                                    .symbols = &t->symbols,
+                                    .pointer_count = 2,
+                                    .phase_count = 1,
+                                    .needed = t->needed,
+                                    .indices = &t->indices,
+                                    .begins = &t->begin,
+                                    .pointers = t->pointers,
+                                    .scratch_size = ROW_BYTES};
+    t->state_size = b->driver->state_size(t->launch.kernel);
+    t->launch.state = uir_allocate_zeroed(&b->allocator, t->state_size);
+    assert_non_null(t->launch.state);
+    check_ok(b, b->driver->prepare(b->device, &t->launch, &b->diagnostics));
+    if (t->launch.workspace_size) t->launch.workspace = allocate(b, t->launch.workspace_size);
+}
+
+static void end_turn(bench *b, turn *t) {
+    b->driver->retire(b->device, &t->launch);
+    uir_release(&b->allocator, t->launch.state, t->state_size);
+}
+
+/* Each unit has scratch of its own, however many indices there are, from whichever index on. */
+static void test_scratch(void **state) {
+    enum { ROWS = 300 };
+    static float x[ROWS * ROW], y[ROWS * ROW];
+    static const int64_t rows[] = {1, 2, 7, ROWS};
+    bench b;
+    turn t;
+    bench_begin(&b, state);
+    for (int i = 0; i < ROWS * ROW; i++) x[i] = (float)i;
+    uir_region from = allocate(&b, sizeof x), to = allocate(&b, sizeof y);
+    put(&b, 0, from, x);
+    for (int k = 0; k < 8; k++) {
+        int64_t count = rows[k / 2];
+        begin_turn(&b, &t, k % 2 ? "turn_together" : "turn_alone", count, from, to);
+        assert_int_equal(t.launch.workspace_size > 0, k % 2 == 0);
+        for (t.begin = 0; t.begin < count; t.begin += count / 3 + 1) {
+            check_ok(&b, b.driver->fill(b.queues[0], &to, 0, &b.diagnostics));
+            check_ok(&b, b.driver->launch(b.queues[0], &t.launch, 0, 1, &b.diagnostics));
+            get(&b, 0, to, y);
+            for (int64_t i = 0; i < ROWS * ROW; i++)
+                assert_true(y[i] == (i / ROW < t.begin || i / ROW >= count ? 0 : x[i / ROW * ROW + ROW - 1 - i % ROW]));
+        }
+        end_turn(&b, &t);
+    }
+    bench_end(&b);
+}
+
+/* A kernel that needs more local memory than the device has is named, and nothing is launched. */
+static void test_large_scratch(void **state) {
+    bench b;
+    turn t;
+    bench_begin(&b, state);
+    begin_turn(&b, &t, "turn_together", 1, allocate(&b, ROW_BYTES), allocate(&b, ROW_BYTES));
+    t.launch.scratch_size = 1ull << 40;
+    uir_status status = b.driver->prepare(b.device, &t.launch, &b.diagnostics);
+    assert_non_null(strstr(b.diagnostics.first->message, "turn_together"));
+    check_status(&b, status, UIR_STATUS_DEVICE_FAILED);
+    check_status(&b, b.driver->launch(b.queues[0], &t.launch, 0, 1, &b.diagnostics), UIR_STATUS_INVALID_ARGUMENT);
+    end_turn(&b, &t);
+    begin_turn(&b, &t, "turn_alone", 1, allocate(&b, ROW_BYTES), allocate(&b, ROW_BYTES));
+    t.launch.workspace = part_of(allocate(&b, t.launch.workspace_size + 64), 64, t.launch.workspace_size);
+    check_status(&b, b.driver->launch(b.queues[0], &t.launch, 0, 1, &b.diagnostics), UIR_STATUS_INVALID_ARGUMENT);
+    end_turn(&b, &t);
+    bench_end(&b);
+}
+
+/* Nor one that needs larger work-groups, whichever of compiler and driver notices. */
+static void test_large_group(void **state) {
+    static const char source[] = "__kernel __attribute__((reqd_work_group_size(1048576, 1, 1))) void wide_phase0("
+                                 "__global uchar *p, ulong o, __global const long *s, long b, long e, __global uchar *"
+                                 "t, ulong u, __local uchar *l) { ((__global float *)(p + o))[0] = 1; }";
+    static const bool writable[] = {true};
+    const uir_driver_image image = {"opencl-c", source, sizeof source - 1};
+    const uir_kernel_entry entry = {.symbol = "wide", .pointer_count = 1, .phase_count = 1, .writable = writable};
+    const uir_driver_kernel *kernel = NULL;
+    uir_driver_code *code;
+    bench b;
+    bench_begin(&b, state);
+    uir_status status = b.driver->load(b.device, &image, &b.diagnostics, &code);
+    if (status == UIR_STATUS_OK) status = b.driver->find(code, &entry, &b.diagnostics, &kernel);
+    assert_null(kernel);
+    assert_int_not_equal(status, UIR_STATUS_OK);
+    assert_non_null(b.diagnostics.first);
+    uir_diagnostics_clear(&b.diagnostics);
+    b.driver->unload(b.device, code);
+    bench_end(&b);
+}
+
 int main(int argc, char **argv) {
     static char source[1 << 16];
     const struct CMUnitTest library_tests[] = {cmocka_unit_test(test_no_library)};
     driver_subject subject = {.driver = &uir_opencl_driver,
                               .library = argc == 3 && !strcmp(argv[1], "--library") ? argv[2] : NULL};
-    const struct CMUnitTest save_tests[] = {cmocka_unit_test_prestate(test_save, &subject)};
+    const struct CMUnitTest own_tests[] = {
+        cmocka_unit_test_prestate(test_save, &subject), cmocka_unit_test_prestate(test_scratch, &subject),
+        cmocka_unit_test_prestate(test_large_scratch, &subject), cmocka_unit_test_prestate(test_large_group, &subject)};
     uir_allocator allocator = uir_allocator_system();
     uir_driver_options options = {.allocator = &allocator, .library = subject.library};
     FILE *file = fopen("tests/drivers/kernels.cl", "rb");
@@ -84,6 +198,6 @@ int main(int argc, char **argv) {
         printf("skip: needs opencl: a device that the OpenCL library finds\n0 passed, 0 failed, 1 skipped\n");
         return failed ? 1 : 0;
     }
-    failed += run_driver_suite(&subject) + cmocka_run_group_tests(save_tests, NULL, NULL);
+    failed += run_driver_suite(&subject) + cmocka_run_group_tests(own_tests, NULL, NULL);
     return failed ? 1 : 0;
 }

@@ -14,9 +14,14 @@
 #include <string.h>
 
 static const char source[] =
-    "__kernel void half_phase0(__global uchar *p, ulong o, __global const long *s, long first) {"
-    " ((__global float *)(p + o))[first + (long)get_group_id(0)] *= 0.5f; }";
-enum { N = 16, ROWS = 4 };
+    "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void"
+    " half_phase0(__global uchar *p, ulong o, __global const long *s, long begin, long end, __global uchar *scratch,"
+    " ulong scratch_size, __local uchar *shared) {"
+    " long g = (long)get_group_id(0), n = (long)get_num_groups(0), count = end - begin;"
+    " __global float *mine = (__global float *)(scratch + (ulong)g * scratch_size);"
+    " for (long i = begin + count * g / n; i < begin + count * (g + 1) / n; i++) {"
+    "   mine[0] = 0.5f; ((__global float *)(p + o))[i] *= mine[0]; } }";
+enum { N = 16, ROWS = 4, SCRATCH = 4 };
 static const char *stand_in_path;
 static stand_in_refuse *refuse;
 static stand_in_count *count_calls;
@@ -30,7 +35,7 @@ typedef struct life {
     uir_driver_device *device;
     uir_driver_code *code, *again;
     uir_driver_queue *queues[2];
-    uir_driver_buffer *buffer, *imported, *staging;
+    uir_driver_buffer *buffer, *imported, *staging, *workspace;
     uir_driver_launch launch;
     uir_text bytes, format;
     char state[64];
@@ -91,6 +96,7 @@ static uir_status run_life(life *l) {
     volatile bool never = false;
     const uir_driver_kernel *kernel = NULL;
     uint64_t point;
+    char *host;
     UIR_TRY(begin_life(l, &kernel));
     const uir_region device = {.buffer = l->buffer, .size = sizeof l->x}, back = host_region(l->y, sizeof l->y);
     l->launch = (uir_driver_launch){.kernel = kernel,
@@ -101,8 +107,12 @@ static uir_status run_life(life *l) {
                                     .pointers = &device,
                                     .indices = indices,
                                     .begins = begins,
+                                    .scratch_size = SCRATCH,
                                     .state = l->state};
     UIR_TRY(driver->prepare(l->device, &l->launch, &l->diagnostics));
+    UIR_TRY(driver->allocate(l->device, UIR_MEMORY_DEVICE, l->launch.workspace_size, &l->diagnostics, &l->workspace,
+                             &host));
+    l->launch.workspace = (uir_region){.buffer = l->workspace, .size = l->launch.workspace_size};
     UIR_TRY(copy_all(l, device));
     for (int round = 0; round < 2; round++) UIR_TRY(driver->launch(l->queues[0], &l->launch, 0, 1, &l->diagnostics));
     UIR_TRY(driver->mark(l->queues[0], &l->diagnostics, &point));
@@ -124,6 +134,7 @@ static void end_life(life *l) {
     driver->release(l->device, l->imported);
     driver->release(l->device, l->buffer);
     driver->release(l->device, l->staging);
+    driver->release(l->device, l->workspace);
     driver->unload(l->device, l->again);
     driver->unload(l->device, l->code);
     driver->close(l->device);

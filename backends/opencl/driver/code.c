@@ -5,8 +5,10 @@
 #include <string.h>
 
 static const char source_format[] = "opencl-c";
-/* Rounding as written: no contraction to multiply-adds, denormals kept. */
-static const char build_options[] = "-cl-std=CL1.2";
+enum {
+    GROUPS_PER_UNIT = 4,   /* of one work-item, for each compute unit */
+    SCRATCH_ALIGNMENT = 64 /* bytes */
+};
 
 /* ---- programs ---- */
 uint32_t uir_opencl_rank(const uir_driver_device *d, const char *format) {
@@ -50,7 +52,7 @@ static uir_status make_program(uir_driver_device *d, const uir_driver_image *ima
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "device %s cannot load code of format '%s'",
                          d->name, image->format);
     }
-    error = d->cl.clBuildProgram(*out_program, 1, &d->device, build_options, NULL, NULL);
+    error = d->cl.clBuildProgram(*out_program, 1, &d->device, d->build_options, NULL, NULL);
     return error ? explain_build(d, *out_program, error, diagnostics) : UIR_STATUS_OK;
 }
 
@@ -68,14 +70,20 @@ uir_status uir_opencl_load(uir_driver_device *d, const uir_driver_image *image, 
     return status;
 }
 
+static size_t size_of_kernel(const char *symbol) {
+    return sizeof(cl_kernel) + strlen(symbol) + 1;
+}
+
 static void release_kernel(uir_driver_device *d, cl_kernel *kernel) {
-    uint32_t phases = kernel->base.phase_count;
-    for (uint32_t i = 0; kernel->phases && i < phases; i++)
-        if (kernel->phases[i]) d->cl.clReleaseKernel(kernel->phases[i]);
-    if (kernel->phases) uir_release(&d->allocator, kernel->phases, (phases + 1) * sizeof *kernel->phases);
-    if (kernel->group_sizes)
-        uir_release(&d->allocator, kernel->group_sizes, (phases + 1) * sizeof *kernel->group_sizes);
-    uir_release(&d->allocator, kernel, sizeof *kernel);
+    size_t count = kernel->base.phase_count;
+    for (size_t i = 0; kernel->phases && i < count; i++) {
+        cl_phase *phase = &kernel->phases[i];
+        if (phase->kernel) d->cl.clReleaseKernel(phase->kernel);
+        if (phase->arguments)
+            uir_release(&d->allocator, phase->arguments, kernel->argument_count * sizeof *phase->arguments);
+    }
+    if (kernel->phases) uir_release(&d->allocator, kernel->phases, (count + 1) * sizeof *kernel->phases);
+    uir_release(&d->allocator, kernel, size_of_kernel(kernel->name));
 }
 
 void uir_opencl_unload(uir_driver_device *d, uir_driver_code *code) {
@@ -90,49 +98,77 @@ void uir_opencl_unload(uir_driver_device *d, uir_driver_code *code) {
 }
 
 /* ---- kernels ---- */
-static uir_status find_phase(uir_driver_code *code, const uir_kernel_entry *entry, uint32_t phase, cl_kernel *kernel,
-                             uir_diagnostics *diagnostics) {
+/* The size that the function requires of a work-group, which the device can have. */
+static uir_status find_group_size(const uir_driver_device *d, const char *name, cl_phase *phase,
+                                  uir_diagnostics *diagnostics) {
+    size_t required[3] = {0}, most = 0;
+    int32_t error = d->cl.clGetKernelWorkGroupInfo(phase->kernel, d->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                                   sizeof required, required, NULL);
+    if (!error)
+        error = d->cl.clGetKernelWorkGroupInfo(phase->kernel, d->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most,
+                                               NULL);
+    if (error) return uir_opencl_fail(error, "clGetKernelWorkGroupInfo", diagnostics);
+    phase->group_size = required[0] ? required[0] : 1;
+    if (phase->group_size <= most) return UIR_STATUS_OK;
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                     "the OpenCL kernel '%s' needs work-groups of %zu work-items; device %s has at most %zu", name,
+                     phase->group_size, d->name, most);
+}
+
+static uir_status find_phase(uir_driver_code *code, cl_kernel *kernel, uint32_t index, uir_diagnostics *diagnostics) {
     uir_driver_device *d = code->device;
-    uint32_t arguments = 0, expected = 2 * entry->pointer_count + 2;
-    size_t required[3] = {0};
+    cl_phase *phase = &kernel->phases[index];
+    uint32_t arguments = 0;
     int32_t error = 0;
     char name[300];
-    snprintf(name, sizeof name, "%s_phase%u", entry->symbol, phase);
-    kernel->phases[phase] = d->cl.clCreateKernel(code->program, name, &error);
+    snprintf(name, sizeof name, "%s_phase%u", kernel->name, index);
+    UIR_TRY_ALLOCATE(phase->arguments,
+                     uir_allocate_zeroed(&d->allocator, kernel->argument_count * sizeof *phase->arguments));
+    phase->kernel = d->cl.clCreateKernel(code->program, name, &error);
     if (error) {
-        kernel->phases[phase] = NULL;
+        phase->kernel = NULL;
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the OpenCL program lacks the kernel '%s'", name);
     }
-    error = d->cl.clGetKernelInfo(kernel->phases[phase], CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
+    error = d->cl.clGetKernelInfo(phase->kernel, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
     if (error) return uir_opencl_fail(error, "clGetKernelInfo", diagnostics);
-    if (arguments != expected)
+    if (arguments != kernel->argument_count)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the OpenCL kernel '%s' has %u arguments, not %u",
-                         name, arguments, expected);
-    error = d->cl.clGetKernelWorkGroupInfo(kernel->phases[phase], d->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-                                           sizeof required, required, NULL);
-    if (error) return uir_opencl_fail(error, "clGetKernelWorkGroupInfo", diagnostics);
-    kernel->group_sizes[phase] = required[0] ? required[0] : 1;
+                         name, arguments, kernel->argument_count);
+    return find_group_size(d, name, phase, diagnostics);
+}
+
+static uir_status fill_kernel(uir_driver_code *code, cl_kernel *kernel, uir_diagnostics *diagnostics) {
+    enum { SYMBOLS_TO_SHARED = 6 };
+    uint32_t count = kernel->base.phase_count;
+    kernel->argument_count = 2 * kernel->base.pointer_count + SYMBOLS_TO_SHARED;
+    UIR_TRY_ALLOCATE(kernel->phases,
+                     uir_allocate_zeroed(&code->device->allocator, ((size_t)count + 1) * sizeof *kernel->phases));
+    for (uint32_t i = 0; i < count; i++) UIR_TRY(find_phase(code, kernel, i, diagnostics));
     return UIR_STATUS_OK;
 }
 
-static uir_status fill_kernel(uir_driver_code *code, const uir_kernel_entry *entry, cl_kernel *kernel,
-                              uir_diagnostics *diagnostics) {
-    const uir_allocator *allocator = &code->device->allocator;
-    size_t count = (size_t)entry->phase_count + 1;
-    UIR_TRY_ALLOCATE(kernel->phases, uir_allocate_zeroed(allocator, count * sizeof *kernel->phases));
-    UIR_TRY_ALLOCATE(kernel->group_sizes, uir_allocate_zeroed(allocator, count * sizeof *kernel->group_sizes));
-    for (uint32_t i = 0; i < entry->phase_count; i++) UIR_TRY(find_phase(code, entry, i, kernel, diagnostics));
-    return UIR_STATUS_OK;
+/* Kernels that differ only in their names are one function. */
+static const cl_kernel *find_same(const uir_driver_code *code, const uir_driver_kernel *base, const char *symbol) {
+    for (const cl_kernel *k = code->kernels; k; k = k->next)
+        if (!strcmp(k->name, symbol) && k->base.dim_count == base->dim_count &&
+            k->base.tile_count == base->tile_count && k->base.pointer_count == base->pointer_count &&
+            k->base.phase_count == base->phase_count)
+            return k;
+    return NULL;
 }
 
 uir_status uir_opencl_find(uir_driver_code *code, const uir_kernel_entry *entry, uir_diagnostics *diagnostics,
                            const uir_driver_kernel **out_kernel) {
+    const uir_driver_kernel base = {code->device, entry->dim_count, entry->tile_count, entry->pointer_count,
+                                    entry->phase_count};
+    const cl_kernel *same = find_same(code, &base, entry->symbol);
     cl_kernel *kernel;
-    *out_kernel = NULL;
-    UIR_TRY_ALLOCATE(kernel, uir_allocate_zeroed(&code->device->allocator, sizeof *kernel));
-    kernel->base = (uir_driver_kernel){code->device, entry->dim_count, entry->tile_count, entry->pointer_count,
-                                       entry->phase_count};
-    uir_status status = fill_kernel(code, entry, kernel, diagnostics);
+    *out_kernel = same ? &same->base : NULL;
+    if (same) return UIR_STATUS_OK;
+    UIR_TRY_ALLOCATE(kernel, uir_allocate_zeroed(&code->device->allocator, size_of_kernel(entry->symbol)));
+    kernel->base = base;
+    memcpy(kernel->name, entry->symbol, strlen(entry->symbol) + 1);
+    uir_status status = fill_kernel(code, kernel, diagnostics);
     if (status != UIR_STATUS_OK) {
         release_kernel(code->device, kernel);
         return status;
@@ -170,9 +206,43 @@ size_t uir_opencl_state_size(const uir_driver_kernel *kernel) {
 
 void uir_opencl_retire(uir_driver_device *d, uir_driver_launch *launch) {
     cl_prepared *p = launch->state;
-    if (p->symbols) d->cl.clReleaseMemObject(p->symbols);
+    if (p->symbols) cl_release_memory(d, p->symbols);
     p->symbols = NULL;
     launch->is_prepared = false;
+}
+
+/* One work-item takes its part of the indices; of several each group takes one, up to what a launch can have. */
+uint64_t uir_opencl_count_groups(const uir_driver_device *d, const cl_phase *phase, int64_t count) {
+    uint64_t most =
+        phase->group_size > 1 ? INT32_MAX / phase->group_size : (uint64_t)GROUPS_PER_UNIT * d->compute_units;
+    return (uint64_t)count < most ? (uint64_t)count : most;
+}
+
+/* The scratch of all units: local memory of a work-group, or a part of the workspace for each. */
+static uir_status find_scratch(const uir_driver_device *d, uir_driver_launch *launch, uir_diagnostics *diagnostics) {
+    const cl_kernel *kernel = cl_kernel_of(launch->kernel);
+    cl_prepared *p = launch->state;
+    uint64_t size;
+    launch->workspace_size = 0;
+    launch->workspace_zeroed = false;
+    if (launch->scratch_size > INT64_MAX)
+        return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "the scratch of kernel %s is too large", kernel->name);
+    p->scratch_size = (launch->scratch_size + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+    for (uint32_t i = 0; i < launch->phase_count; i++) {
+        const cl_phase *phase = &kernel->phases[i];
+        if (launch->indices[i] <= 0) continue;
+        if (phase->group_size > 1) {
+            if (p->scratch_size <= d->local_memory) continue;
+            return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                             "kernel %s needs %llu bytes of local memory; device %s has %llu", kernel->name,
+                             (unsigned long long)p->scratch_size, d->name, (unsigned long long)d->local_memory);
+        }
+        if (__builtin_mul_overflow(uir_opencl_count_groups(d, phase, launch->indices[i]), p->scratch_size, &size))
+            return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "the scratch of kernel %s is too large",
+                             kernel->name);
+        if (launch->workspace_size < size) launch->workspace_size = size;
+    }
+    return UIR_STATUS_OK;
 }
 
 /* The dims and tiles are a buffer, made anew for other values. */
@@ -184,6 +254,7 @@ uir_status uir_opencl_prepare(uir_driver_device *d, uir_driver_launch *launch, u
     launch->is_prepared = false;
     UIR_TRY(uir_driver_check_preparation(d, launch, diagnostics));
     uir_opencl_retire(d, launch);
+    UIR_TRY(find_scratch(d, launch, diagnostics));
     void *symbols = size ? (void *)(uintptr_t)launch->symbols : &none;
     p->symbols = d->cl.clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size ? size : sizeof none,
                                       symbols, &error);
@@ -191,8 +262,6 @@ uir_status uir_opencl_prepare(uir_driver_device *d, uir_driver_launch *launch, u
         p->symbols = NULL;
         return uir_opencl_fail(error, "clCreateBuffer", diagnostics);
     }
-    launch->workspace_size = 0;
-    launch->workspace_zeroed = false;
     launch->is_prepared = true;
     return UIR_STATUS_OK;
 }

@@ -50,6 +50,30 @@ static uint64_t get_number(const cl_library *cl, cl_handle device, uint32_t what
     return cl->clGetDeviceInfo(device, what, sizeof value, &value, NULL) ? 0 : value;
 }
 
+/* Whether a list of words, each behind a blank or the first, has one. */
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' ')) return true;
+    return false;
+}
+
+static bool has_extension(const cl_library *cl, cl_handle device, const char *name) {
+    char words[8192];
+    get_text(cl, device, CL_DEVICE_EXTENSIONS, words, sizeof words);
+    return has_word(words, name);
+}
+
+/* What the texts of kernels may use, and how the compiler rounds. Nothing is contracted, denormals are kept. */
+static void choose_build_options(uir_driver_device *d) {
+    uint64_t lanes = get_number(&d->cl, d->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    bool rounds = get_number(&d->cl, d->device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+    if (lanes != 4 && lanes != 16) lanes = 8;
+    snprintf(d->build_options, sizeof d->build_options, "-cl-std=CL1.2%s -DUIR_LANES=%u%s",
+             rounds ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", (unsigned)lanes,
+             has_extension(&d->cl, d->device, "cl_khr_fp64") ? " -DUIR_HAS_F64" : "");
+}
+
 static void describe(uir_driver_device *d, cl_handle platform) {
     char platform_name[64] = "", name[64], driver[64];
     if (d->cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL))
@@ -60,6 +84,10 @@ static void describe(uir_driver_device *d, cl_handle platform) {
     snprintf(d->name, sizeof d->name, "%s, %s", platform_name, name);
     snprintf(d->binary_format, sizeof d->binary_format, "opencl-binary %s, %s", d->name, driver);
     d->largest = get_number(&d->cl, d->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    d->local_memory = get_number(&d->cl, d->device, CL_DEVICE_LOCAL_MEM_SIZE);
+    d->compute_units = (uint32_t)get_number(&d->cl, d->device, CL_DEVICE_MAX_COMPUTE_UNITS);
+    if (!d->compute_units) d->compute_units = 1;
+    choose_build_options(d);
     bool is_cpu = get_number(&d->cl, d->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
     d->facts = (uir_driver_facts){.name = d->name,
                                   .chip = is_cpu ? "cpu" : "gpu",
@@ -132,7 +160,7 @@ static uir_status make_buffer(uir_driver_device *d, uint64_t size, cl_handle mem
                               uir_driver_buffer **out_buffer) {
     cl_buffer *buffer = uir_allocate_zeroed(&d->allocator, sizeof *buffer);
     if (!buffer) {
-        if (memory) d->cl.clReleaseMemObject(memory);
+        if (memory) cl_release_memory(d, memory);
         if (host) uir_release(&d->allocator, host, (size_t)size);
         return UIR_STATUS_OUT_OF_MEMORY;
     }
@@ -172,7 +200,7 @@ static uir_status allocate(uir_driver_device *d, uir_memory_kind kind, uint64_t 
 static void release(uir_driver_device *d, uir_driver_buffer *base) {
     cl_buffer *buffer = (cl_buffer *)(void *)base;
     if (!buffer) return;
-    if (buffer->memory) d->cl.clReleaseMemObject(buffer->memory);
+    if (buffer->memory) cl_release_memory(d, buffer->memory);
     if (buffer->host) uir_release(&d->allocator, buffer->host, (size_t)base->size);
     uir_release(&d->allocator, buffer, sizeof *buffer);
 }

@@ -18,10 +18,13 @@ struct uir_driver_device {
     cl_handle device, context;
     cl_handle nothing; /* a buffer for pointers without elements */
     uir_driver_facts facts;
-    char name[160], binary_format[320];
-    uint64_t largest;     /* bytes of an allocation */
-    bool is_given_up;     /* atomic */
-    pthread_mutex_t lock; /* held while a kernel's arguments are set and it is submitted */
+    char name[160], binary_format[320], build_options[160];
+    uint64_t largest;       /* bytes of an allocation */
+    uint64_t local_memory;  /* bytes of a work-group */
+    uint32_t compute_units; /* at least 1 */
+    uint64_t memory_age;    /* atomic: counts memory that was released, whose handle another may get */
+    bool is_given_up;       /* atomic */
+    pthread_mutex_t lock;   /* held while a kernel's arguments are set and it is submitted */
 };
 
 typedef struct cl_buffer {
@@ -36,15 +39,29 @@ struct uir_driver_code {
     struct cl_kernel *kernels;
 };
 
+typedef struct cl_argument {
+    uint64_t bits;
+    size_t size; /* bytes; 0: not set */
+} cl_argument;
+
+typedef struct cl_phase {
+    cl_handle kernel;
+    size_t group_size;      /* work-items of a work-group */
+    uint64_t memory_age;    /* of the device when the arguments were set */
+    cl_argument *arguments; /* as they were set last */
+} cl_phase;
+
 typedef struct cl_kernel {
     uir_driver_kernel base;
     struct cl_kernel *next;
-    cl_handle *phases;
-    size_t *group_sizes; /* per phase: work-items of a work-group */
+    cl_phase *phases;
+    uint32_t argument_count; /* of each phase */
+    char name[];
 } cl_kernel;
 
 typedef struct cl_prepared {
-    cl_handle symbols; /* a buffer */
+    cl_handle symbols;     /* a buffer */
+    uint64_t scratch_size; /* of a unit, rounded up */
 } cl_prepared;
 
 struct uir_driver_queue {
@@ -61,6 +78,11 @@ static inline cl_buffer *cl_buffer_of(const uir_region *region) {
 static inline const cl_kernel *cl_kernel_of(const uir_driver_kernel *kernel) {
     return (const cl_kernel *)(const void *)kernel;
 }
+/* Memory that no request uses: from here on an argument that was set to its handle is set again. */
+static inline void cl_release_memory(uir_driver_device *device, cl_handle memory) {
+    __atomic_add_fetch(&device->memory_age, 1, __ATOMIC_SEQ_CST);
+    device->cl.clReleaseMemObject(memory);
+}
 /* Where the host may follow the region; NULL: device memory. */
 static inline char *cl_host_of(const uir_region *region) {
     return !region->buffer              ? region->host
@@ -69,6 +91,8 @@ static inline char *cl_host_of(const uir_region *region) {
 }
 
 /* ---- code.c ---- */
+/* Work-groups of a phase that share `count` indices. */
+uint64_t uir_opencl_count_groups(const uir_driver_device *device, const cl_phase *phase, int64_t count);
 uint32_t uir_opencl_rank(const uir_driver_device *device, const char *format);
 uir_status uir_opencl_load(uir_driver_device *device, const uir_driver_image *image, uir_diagnostics *diagnostics,
                            uir_driver_code **out_code);

@@ -61,24 +61,77 @@ void uir_opencl_destroy_queue(uir_driver_queue *queue) {
 }
 
 /* ---- requests ---- */
-static int32_t set_arguments(uir_driver_queue *queue, cl_handle kernel, const uir_driver_launch *launch,
-                             int64_t begin) {
-    const uir_driver_device *d = queue->device;
-    const cl_prepared *p = launch->state;
-    uint32_t at = 0;
-    int32_t error = 0;
-    for (uint32_t i = 0; i < launch->pointer_count && !error; i++) {
-        const uir_region *region = &launch->pointers[i];
-        cl_handle memory = region->buffer ? cl_buffer_of(region)->memory : d->nothing;
-        uint64_t offset = region->buffer ? region->offset : 0;
-        error = d->cl.clSetKernelArg(kernel, at++, sizeof memory, &memory);
-        if (!error) error = d->cl.clSetKernelArg(kernel, at++, sizeof offset, &offset);
-    }
-    if (!error) error = d->cl.clSetKernelArg(kernel, at++, sizeof p->symbols, &p->symbols);
-    return error ? error : d->cl.clSetKernelArg(kernel, at, sizeof begin, &begin);
+/* A launch of one phase. */
+typedef struct cl_request {
+    const uir_driver_launch *launch;
+    cl_phase *phase;
+    int64_t begin, end;
+    size_t groups;
+} cl_request;
+
+/* Sets an argument that is not so already. `value` NULL: local memory. */
+static int32_t set_argument(const uir_driver_device *d, const cl_phase *phase, uint32_t at, size_t size,
+                            const void *value) {
+    cl_argument *was = &phase->arguments[at], is = {.size = size};
+    if (value) memcpy(&is.bits, value, size);
+    if (was->size == size && was->bits == is.bits) return 0;
+    was->size = 0;
+    int32_t error = d->cl.clSetKernelArg(phase->kernel, at, size, value);
+    if (!error) *was = is;
+    return error;
 }
 
-/* A kernel's regions are in device memory. */
+static int32_t set_pointer(const uir_driver_device *d, const cl_phase *phase, uint32_t at, const uir_region *region) {
+    cl_handle memory = region->buffer ? cl_buffer_of(region)->memory : d->nothing;
+    uint64_t offset = region->buffer ? region->offset : 0;
+    int32_t error = set_argument(d, phase, at, sizeof memory, &memory);
+    return error ? error : set_argument(d, phase, at + 1, sizeof offset, &offset);
+}
+
+/* The work-item of a group has scratch in global memory, several have it in local memory. */
+static int32_t set_scratch(const uir_driver_device *d, const cl_request *request, uint32_t at) {
+    enum { LEAST_LOCAL = 16 };
+    const cl_prepared *p = request->launch->state;
+    const uir_region *workspace = &request->launch->workspace;
+    bool is_local = request->phase->group_size > 1;
+    cl_handle memory = is_local || !workspace->buffer ? d->nothing : cl_buffer_of(workspace)->memory;
+    size_t local = is_local && p->scratch_size ? (size_t)p->scratch_size : LEAST_LOCAL;
+    int32_t error = set_argument(d, request->phase, at, sizeof memory, &memory);
+    if (!error) error = set_argument(d, request->phase, at + 1, sizeof p->scratch_size, &p->scratch_size);
+    return error ? error : set_argument(d, request->phase, at + 2, local, NULL);
+}
+
+static int32_t set_arguments(const uir_driver_device *d, const cl_request *request) {
+    const uir_driver_launch *launch = request->launch;
+    const cl_kernel *kernel = cl_kernel_of(launch->kernel);
+    const cl_prepared *p = launch->state;
+    cl_phase *phase = request->phase;
+    uint64_t age = __atomic_load_n(&d->memory_age, __ATOMIC_RELAXED);
+    uint32_t at = 0;
+    int32_t error = 0;
+    for (uint32_t i = 0; phase->memory_age != age && i < kernel->argument_count; i++) phase->arguments[i].size = 0;
+    phase->memory_age = age;
+    for (uint32_t i = 0; i < launch->pointer_count && !error; i++, at += 2)
+        error = set_pointer(d, phase, at, &launch->pointers[i]);
+    if (!error) error = set_argument(d, phase, at++, sizeof p->symbols, &p->symbols);
+    if (!error) error = set_argument(d, phase, at++, sizeof request->begin, &request->begin);
+    if (!error) error = set_argument(d, phase, at++, sizeof request->end, &request->end);
+    return error ? error : set_scratch(d, request, at);
+}
+
+static int32_t submit(uir_driver_queue *queue, const cl_request *request) {
+    uir_driver_device *d = queue->device;
+    size_t local = request->phase->group_size, global = request->groups * local;
+    pthread_mutex_lock(&d->lock);
+    int32_t error = set_arguments(d, request);
+    if (!error)
+        error =
+            d->cl.clEnqueueNDRangeKernel(queue->queue, request->phase->kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+    pthread_mutex_unlock(&d->lock);
+    return error;
+}
+
+/* A kernel's regions are in device memory, and the workspace begins a buffer. */
 static uir_status check_memory(const uir_driver_launch *launch, uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; i < launch->pointer_count; i++) {
         const uir_region *region = &launch->pointers[i];
@@ -86,28 +139,29 @@ static uir_status check_memory(const uir_driver_launch *launch, uir_diagnostics 
             return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                              "pointer %u of a kernel is in staging memory", i);
     }
-    return UIR_STATUS_OK;
+    const uir_region *workspace = &launch->workspace;
+    if (!launch->workspace_size || (cl_buffer_of(workspace)->memory && !workspace->offset)) return UIR_STATUS_OK;
+    return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                     "the workspace of a kernel does not begin a buffer of device memory");
 }
 
 uir_status uir_opencl_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
                              uint32_t phase_count, uir_diagnostics *diagnostics) {
     uir_driver_device *d = queue->device;
+    const cl_kernel *kernel = cl_kernel_of(launch->kernel);
     UIR_TRY(check_there(queue, diagnostics));
     UIR_TRY(uir_driver_check_launch(d, &d->facts, launch, phase, phase_count, diagnostics));
     UIR_TRY(check_memory(launch, diagnostics));
     for (uint32_t i = phase; i < phase + phase_count; i++) {
-        const cl_kernel *kernel = cl_kernel_of(launch->kernel);
-        int64_t begin = launch->begins[i], count = launch->indices[i] - begin;
+        cl_request request = {launch, &kernel->phases[i], launch->begins[i], launch->indices[i], 0};
+        int64_t count = request.end - request.begin, product;
         if (count <= 0) continue;
-        size_t local = kernel->group_sizes[i], global;
-        if (__builtin_mul_overflow((size_t)count, local, &global))
-            return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "a kernel has too many parallel indices");
-        pthread_mutex_lock(&d->lock);
-        int32_t error = set_arguments(queue, kernel->phases[i], launch, begin);
-        if (!error)
-            error =
-                d->cl.clEnqueueNDRangeKernel(queue->queue, kernel->phases[i], 1, NULL, &global, &local, 0, NULL, NULL);
-        pthread_mutex_unlock(&d->lock);
+        uint64_t groups = uir_opencl_count_groups(d, request.phase, count);
+        if (__builtin_mul_overflow(count, (int64_t)groups, &product))
+            return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "kernel %s has too many parallel indices",
+                             kernel->name);
+        request.groups = (size_t)groups;
+        int32_t error = submit(queue, &request);
         if (error) return uir_opencl_fail(error, "clEnqueueNDRangeKernel", diagnostics);
     }
     return UIR_STATUS_OK;
