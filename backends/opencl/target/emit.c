@@ -1,8 +1,13 @@
 /* Kernels as OpenCL C: the frame of a phase, and the words of OpenCL C for vectors. */
 #include "backends/opencl/target/opencl.h"
-#include "backends/source/vector/emit.h"
+#include "backends/opencl/target/prelude.h"
+#include "backends/source/threads/emit.h"
 
 #include <string.h>
+
+static bool is_for_groups(const uir_igraph *igraph) {
+    return uir_machine_threads(igraph->machine) > 1;
+}
 
 /* ---- the frame of a phase ---- */
 static uint32_t count_arguments(const uir_igraph *g) {
@@ -15,7 +20,8 @@ static void open_phase(emitter *e, const char *symbol, uint32_t index) {
     const char *arguments = "";
     for (uint32_t i = 0; i < count_arguments(e->c.igraph); i++)
         arguments = uir_c_format(&e->c, "%s__global uchar *uir_p%u, ulong uir_o%u, ", arguments, i, i);
-    uir_c_line(&e->c, "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))");
+    uir_c_line(&e->c, "__kernel __attribute__((reqd_work_group_size(%u, 1, 1)))",
+               uir_machine_threads(e->c.igraph->machine));
     uir_c_open(&e->c,
                "void %s_phase%u(%s__global const long *symbols, long uir_first, long uir_last, __global uchar "
                "*uir_scratch, ulong uir_scratch_size, __local uchar *uir_shared)",
@@ -23,7 +29,12 @@ static void open_phase(emitter *e, const char *symbol, uint32_t index) {
     uir_c_line(&e->c, "UIR_LET uir_group = (long)get_group_id(0), uir_groups = (long)get_num_groups(0);");
     uir_c_line(&e->c, "UIR_LET begin = uir_first + (uir_last - uir_first) * uir_group / uir_groups;");
     uir_c_line(&e->c, "UIR_LET end = uir_first + (uir_last - uir_first) * (uir_group + 1) / uir_groups;");
-    uir_c_line(&e->c, "__global uchar *const arrays = uir_scratch + (ulong)uir_group * uir_scratch_size;");
+    if (is_for_groups(e->c.igraph)) {
+        uir_c_line(&e->c, "__local uchar *const uir_lanes = uir_shared;");
+        uir_c_line(&e->c, "const int uir_thread = (int)get_local_id(0);");
+    } else {
+        uir_c_line(&e->c, "__global uchar *const arrays = uir_scratch + (ulong)uir_group * uir_scratch_size;");
+    }
 }
 
 static void declare_local(emitter *e) {
@@ -40,19 +51,33 @@ static const char *argument(emitter *e, uint32_t number) {
     return "0";
 }
 
-static const uir_vector_dialect dialect = {.memory = "__global ",
-                                           .lanes = "lanes_",
-                                           .open_phase = open_phase,
-                                           .declare_local = declare_local,
-                                           .argument = argument};
+#define WORDS                                                                                                          \
+    {                                                                                                                  \
+        .memory = "__global ", .lanes = "lanes_", .open_phase = open_phase, .declare_local = declare_local,            \
+        .argument = argument                                                                                           \
+    }
+static const uir_vector_dialect of_items = WORDS;
+static const uir_threads_dialect of_groups = {.vector = WORDS,
+                                              .shared = "__local ",
+                                              .thread = "uir_thread",
+                                              .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"};
 
 /* ---- kernels ---- */
+uir_status uir_opencl_emit_prelude(const uir_igraph *const *igraphs, uint32_t count, uir_text *text) {
+    (void)igraphs, (void)count;
+    for (uint32_t i = 0; i < uir_opencl_prelude_count; i++)
+        uir_text_append(text, uir_opencl_prelude_parts[i], uir_opencl_prelude_sizes[i]);
+    return uir_text_status(text);
+}
+
 uir_dim uir_opencl_scratch_bytes(const uir_igraph *igraph) {
+    if (is_for_groups(igraph)) return uir_threads_shared_bytes(igraph);
     return uir_dim_add(igraph->dims, uir_vector_local_bytes(igraph),
                        uir_dim_const(igraph->dims, UIR_VECTOR_ARRAY_BYTES + 64));
 }
 
 uir_status uir_opencl_emit_kernel(const uir_igraph *igraph, uint32_t index, uir_text *text,
                                   uir_diagnostics *diagnostics) {
-    return uir_vector_emit(igraph, &dialect, index, text, diagnostics);
+    return is_for_groups(igraph) ? uir_threads_emit(igraph, &of_groups, index, text, diagnostics)
+                                 : uir_vector_emit(igraph, &of_items, index, text, diagnostics);
 }
