@@ -6,8 +6,9 @@ static void emit_loop(uir_c_writer *w, const uir_iitem *item, const uir_c_leaves
     const char *extent = uir_c_dim(w, item->extent);
     if (item->named_ends) extent = uir_c_format(w, "uir_max(1, %s)", extent);
     uir_c_open(w, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
-    if (when) uir_c_line(w, "if (!(%s)) continue;", when);
+    if (when) uir_c_open(w, "if (%s)", when);
     uir_c_items(w, item->first_child, leaves);
+    if (when) uir_c_close(w);
     uir_c_close(w);
 }
 

@@ -64,21 +64,47 @@ static const uir_islice *find_register(const uir_igraph *g, const uir_iinstructi
     return NULL;
 }
 
-/* Whether the slice is a box that has the element at its own index, beginning with the register's first. */
-static bool is_register_box(const threads_emitter *t, const uir_islice *slice) {
+/* Rows and columns of the unit's threads: element (i, j) of a register is that of thread i mod rows, j mod columns. */
+static uint32_t count_thread_columns(const threads_emitter *t) {
+    uint32_t columns = 1;
+    while (columns * columns < t->threads) columns *= 2;
+    return columns;
+}
+
+static uint32_t count_thread_rows(const threads_emitter *t) {
+    return t->threads / count_thread_columns(t);
+}
+
+static int64_t get_extent(const uir_igraph *g, uint32_t pointer, uint32_t from_end) {
+    const uir_ipointer *p = &g->pointers.data[pointer];
+    int64_t extent = 1;
+    return p->rank < from_end || uir_dim_is_const(g->dims, p->extents[p->rank - from_end], &extent) ? extent : 0;
+}
+
+/* Elements of a register that one thread has along its last dim, or the one before it. */
+static int64_t count_places(const threads_emitter *t, uint32_t pointer, uint32_t from_end) {
+    uint32_t threads = from_end == 1 ? count_thread_columns(t) : count_thread_rows(t);
+    return (get_extent(t->e.c.igraph, pointer, from_end) + threads - 1) / threads;
+}
+
+/* Whether the slice is a matrix that begins with the register's first element. */
+static bool is_register_box(threads_emitter *t, const uir_islice *slice) {
+    const uir_ipointer *p = &t->e.c.igraph->pointers.data[slice->pointer];
     if (slice->window || slice->block) return false;
     for (uint32_t d = 0; d < slice->rank; d++)
-        if (!uir_c_dim_is((uir_c_writer *)&t->e.c, slice->starts[d], 0)) return false;
+        if (!uir_c_dim_is(&t->e.c, slice->starts[d], 0) ||
+            (d + 2 < slice->rank && !uir_c_dim_is(&t->e.c, p->extents[d], 1)))
+            return false;
     return true;
 }
 
-/* Registers of one instruction have one order: equal extents, and boxes of equal counts. */
-static bool agree(const threads_emitter *t, const uir_islice *a, const uir_islice *b) {
-    const uir_igraph *g = t->e.c.igraph;
-    const uir_ipointer *p = &g->pointers.data[a->pointer], *q = &g->pointers.data[b->pointer];
-    if (!is_register_box(t, a) || !is_register_box(t, b) || p->rank != q->rank) return false;
-    for (uint32_t d = 0; d < p->rank; d++)
-        if (!uir_dim_equal(p->extents[d], q->extents[d]) || !uir_dim_equal(a->counts[d], b->counts[d])) return false;
+/* Registers of one instruction have equal boxes. */
+static bool agree(threads_emitter *t, const uir_islice *a, const uir_islice *b) {
+    if (!is_register_box(t, a) || !is_register_box(t, b)) return false;
+    for (uint32_t end = 1; end <= 2; end++) {
+        if (a->rank < end || b->rank < end) return a->rank == b->rank;
+        if (!uir_dim_equal(a->counts[a->rank - end], b->counts[b->rank - end])) return false;
+    }
     return true;
 }
 
@@ -94,52 +120,86 @@ static bool find_elements(threads_emitter *t, const uir_iinstruction *in, elemen
     for (uint32_t k = 0; slice && k < in->slice_count; k++)
         if (is_shared_out(g, in->slices[k].pointer) && !agree(t, slice, &in->slices[k])) slice = NULL;
     bool fits = out->sharing == REGISTERS ? slice != NULL : !find_register(g, in);
-    for (uint32_t d = 0; d < out->rank && out->sharing == REGISTERS && fits; d++)
-        fits = out->rank == slice->rank && uir_dim_equal(slice->counts[d], out->shape[d]);
+    for (uint32_t end = 1; out->sharing == REGISTERS && fits && end <= out->rank; end++)
+        fits = end > 2 || end > slice->rank
+                   ? uir_c_dim_is(&t->e.c, out->shape[out->rank - end], 1)
+                   : uir_dim_equal(slice->counts[slice->rank - end], out->shape[out->rank - end]);
     if (!fits) refuse(t, in, "accesses registers that other threads hold");
     return fits;
 }
 
-/* Opens a loop over the thread's elements. Those of registers have constant indices once it is unrolled. */
-static void open_elements(threads_emitter *t, elements *x) {
+/* The thread's elements of a register, at constant places once the loops are unrolled. */
+static void open_registers(threads_emitter *t, elements *x) {
     uir_c_writer *c = &t->e.c;
     const uir_igraph *g = c->igraph;
+    const char *inside = NULL, *thread = t->dialect->thread;
+    uint32_t pointer = x->slice->pointer, columns = count_thread_columns(t), rows = count_thread_rows(t);
+    for (uint32_t end = 2; end >= 1; end--) {
+        const char *q = end == 1 ? "column" : "row", *at = end == 1 ? "j" : "i";
+        if (end > x->rank) continue;
+        uir_c_open(c, "UIR_UNROLL for (int %s = 0; %s < %lld; %s++)", q, q, (long long)count_places(t, pointer, end),
+                   q);
+        uir_c_line(c, "const int64_t %s = %s * %u + %s %s %u;", at, q, end == 1 ? columns : rows, thread,
+                   end == 1 ? "%" : "/", columns);
+        x->loops[x->rank - end] = at;
+        x->opened++;
+        bool whole = get_extent(g, pointer, end) % (end == 1 ? columns : rows) == 0 &&
+                     uir_c_dim_is(c, x->shape[x->rank - end], get_extent(g, pointer, end));
+        if (!whole)
+            inside = uir_c_format(c, "%s%s%s < %s", inside ? inside : "", inside ? " && " : "", at,
+                                  uir_c_dim(c, x->shape[x->rank - end]));
+    }
+    if (!inside) return;
+    uir_c_open(c, "if (%s)", inside);
+    x->opened++;
+}
+
+/* Opens a loop over a thread's numbers below a limit. All threads have as many turns, and a condition each: compilers
+ * that execute threads as a loop vectorise this, and PoCL's (3.1) computes other loops wrongly. */
+static void open_shared_loop(threads_emitter *t, const char *name, const char *limit) {
+    uir_c_open(&t->e.c, "for (int64_t %s_first = 0; %s_first < %s; %s_first += %u)", name, name, limit, name,
+               t->threads);
+    uir_c_line(&t->e.c, "const int64_t %s = %s_first + %s;", name, name, t->dialect->thread);
+    uir_c_open(&t->e.c, "if (%s < %s)", name, limit);
+}
+
+/* A line a thread; of a number, which each has, all. */
+static void open_lines(threads_emitter *t, bool each) {
+    if (!each) {
+        open_shared_loop(t, "line", "lines");
+        return;
+    }
+    uir_c_open(&t->e.c, "for (int64_t line = 0; line < lines; line++)");
+    uir_c_open(&t->e.c, "%s", "");
+}
+
+static void close_lines(threads_emitter *t) {
+    uir_c_close(&t->e.c);
+    uir_c_close(&t->e.c);
+}
+
+/* Opens a loop over the thread's elements. */
+static void open_elements(threads_emitter *t, elements *x) {
+    uir_c_writer *c = &t->e.c;
+    const char *total = "1", *rest = "e";
     for (uint32_t d = 0; d < x->rank; d++) x->loops[d] = "0";
     uir_c_open(c, "%s", "");
     x->opened = 1;
-    if (x->sharing == EACH) return;
-    const uir_dim *extents = x->sharing == REGISTERS ? g->pointers.data[x->slice->pointer].extents : x->shape;
-    if (x->sharing == REGISTERS) {
-        int64_t places = (count_elements(g, x->slice->pointer) + t->threads - 1) / t->threads;
-        uir_c_open(c, "UIR_UNROLL for (int q = 0; q < %lld; q++)", (long long)places);
-        uir_c_line(c, "const int e = q * %u + %s;", t->threads, t->dialect->thread);
-    } else {
-        const char *total = "1";
-        for (uint32_t d = 0; d < x->rank; d++)
-            total = uir_c_product(c, total, uir_c_format(c, "uir_max(0, %s)", uir_c_dim(c, x->shape[d])));
-        uir_c_line(c, "const int64_t total = %s;", total);
-        uir_c_open(c, "for (int64_t e = %s; e < total; e += %u)", t->dialect->thread, t->threads);
-    }
-    x->opened++;
-    const char *rest = "e", *inside = NULL;
+    if (x->sharing == REGISTERS) open_registers(t, x);
+    if (x->sharing != FLAT) return;
+    for (uint32_t d = 0; d < x->rank; d++)
+        total = uir_c_product(c, total, uir_c_format(c, "uir_max(0, %s)", uir_c_dim(c, x->shape[d])));
+    uir_c_line(c, "const int64_t total = %s;", total);
+    open_shared_loop(t, "e", "total");
+    x->opened += 2;
     for (uint32_t d = x->rank; d-- > 0;) {
-        if (uir_c_dim_is(c, extents[d], 1)) continue;
-        const char *extent = uir_c_dim(c, extents[d]);
+        if (uir_c_dim_is(c, x->shape[d], 1)) continue;
+        const char *extent = uir_c_dim(c, x->shape[d]);
         bool first = true;
-        for (uint32_t i = 0; i < d; i++) first &= uir_c_dim_is(c, extents[i], 1);
+        for (uint32_t i = 0; i < d; i++) first &= uir_c_dim_is(c, x->shape[i], 1);
         x->loops[d] = uir_c_format(c, "k%u", d);
         uir_c_line(c, "const int64_t k%u = %s;", d, first ? rest : uir_c_format(c, "%s %% (%s)", rest, extent));
         if (!first) rest = uir_c_format(c, "%s / (%s)", rest, extent);
-        if (x->sharing == REGISTERS && !uir_dim_equal(x->shape[d], extents[d]))
-            inside = uir_c_format(c, "%s%sk%u < %s", inside ? inside : "", inside ? " && " : "", d,
-                                  uir_c_dim(c, x->shape[d]));
-    }
-    if (x->sharing == REGISTERS && count_elements(g, x->slice->pointer) % t->threads)
-        inside = uir_c_format(c, "%s%se < %lld", inside ? inside : "", inside ? " && " : "",
-                              (long long)count_elements(g, x->slice->pointer));
-    if (inside) {
-        uir_c_open(c, "if (%s)", inside);
-        x->opened++;
     }
 }
 
@@ -155,8 +215,12 @@ static const char *touch(threads_emitter *t, const uir_iinstruction *in, uint32_
     const char *index[INDEX_MAX];
     access a;
     if (is_register(e->c.igraph, slice->pointer)) {
-        const char *place = uir_c_format(&e->c, "%s[%s]", e->pointers[slice->pointer],
-                                         is_number(e->c.igraph, slice->pointer) ? "0" : "q");
+        const char *at =
+            is_number(e->c.igraph, slice->pointer) ? "0"
+            : e->c.igraph->pointers.data[slice->pointer].rank < 2
+                ? "column"
+                : uir_c_format(&e->c, "row * %lld + column", (long long)count_places(t, slice->pointer, 1));
+        const char *place = uir_c_format(&e->c, "%s[%s]", e->pointers[slice->pointer], at);
         if (value) uir_c_line(&e->c, "%s = %s;", place, value);
         return place;
     }
@@ -321,15 +385,14 @@ static void emit_columns(threads_emitter *t, const uir_iinstruction *in) {
     lines l;
     begin_lines(t, &in->slices[1], in->axis, &l);
     bool each = is_number(c->igraph, in->slices[0].pointer);
-    uir_c_open(c, "for (int64_t line = %s; line < lines; line += %u)", each ? "0" : t->dialect->thread,
-               each ? 1 : t->threads);
+    open_lines(t, each);
     place_line(t, &in->slices[1], &in->slices[0], &l);
     uir_c_line(c, "%s total = %s;", type,
                in->accumulate ? read_at(t, in, 0, l.line) : uir_c_identity(&t->e, in->code, in->dtype));
     uir_c_line(c, "for (int64_t i = 0; i < length; i++) total = s_%s_%s(total, %s);", operation, type,
                read_at(t, in, 1, l.loops));
     write_at(t, in, 0, l.line, "total");
-    uir_c_close(c);
+    close_lines(t);
 }
 
 static void emit_scan(threads_emitter *t, const uir_iinstruction *in) {
@@ -338,8 +401,7 @@ static void emit_scan(threads_emitter *t, const uir_iinstruction *in) {
     lines l;
     begin_lines(t, &in->slices[1], in->axis, &l);
     bool each = is_number(c->igraph, in->slices[2].pointer);
-    uir_c_open(c, "for (int64_t line = %s; line < lines; line += %u)", each ? "0" : t->dialect->thread,
-               each ? 1 : t->threads);
+    open_lines(t, each);
     place_line(t, &in->slices[1], &in->slices[2], &l);
     uir_c_line(c, "%s sum = %s;", type, read_at(t, in, 2, l.line));
     uir_c_open(c, "for (int64_t i = 0; i < length; i++)");
@@ -349,7 +411,7 @@ static void emit_scan(threads_emitter *t, const uir_iinstruction *in) {
     uir_c_line(c, "sum = next;");
     uir_c_close(c);
     write_at(t, in, 2, l.line, "sum");
-    uir_c_close(c);
+    close_lines(t);
 }
 
 /* 32 threads a row, by the lanes of iops.def; each has its partial result in shared memory for the tree. */
@@ -366,8 +428,11 @@ static void emit_rows(threads_emitter *t, const uir_iinstruction *in) {
     uir_c_line(c, "const int64_t line = first + %s / 32, lane = %s %% 32;", thread, thread);
     place_line(t, &in->slices[1], &in->slices[0], &l);
     uir_c_line(c, "%s partial = %s;", type, uir_c_identity(&t->e, in->code, in->dtype));
-    uir_c_line(c, "if (line < lines) for (int64_t i = lane; i < length; i += 32) partial = s_%s_%s(partial, %s);",
-               operation, type, read_at(t, in, 1, l.loops));
+    uir_c_open(c, "for (int64_t i_first = 0; i_first < length; i_first += 32)");
+    uir_c_line(c, "const int64_t i = i_first + lane;");
+    uir_c_line(c, "if (line < lines && i < length) partial = s_%s_%s(partial, %s);", operation, type,
+               read_at(t, in, 1, l.loops));
+    uir_c_close(c);
     uir_c_line(c, "lanes[%s] = partial;", thread);
     uir_c_line(c, "%s", t->dialect->barrier);
     uir_c_open(c, "for (int s = 16; s > 0; s /= 2)");
@@ -518,9 +583,8 @@ static void emit_local(threads_emitter *t, uint32_t i, const char **at) {
     const uir_ipointer *p = &c->igraph->pointers.data[i];
     const char *type = uir_c_type(p->dtype), *name = t->e.pointers[i], *shared = t->dialect->shared;
     if (is_register(c->igraph, i)) {
-        int64_t elements = count_elements(c->igraph, i) * p->instances;
-        uir_c_line(c, "%s %s[%lld];", type, name,
-                   (long long)(elements == 1 ? 1 : (elements + t->threads - 1) / t->threads));
+        int64_t places = is_number(c->igraph, i) ? 1 : count_places(t, i, 1) * count_places(t, i, 2);
+        uir_c_line(c, "%s %s[%lld];", type, name, (long long)places);
         return;
     }
     if (p->over != NONE) return;
