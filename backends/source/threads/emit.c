@@ -43,14 +43,15 @@ static void refuse(threads_emitter *t, const uir_iinstruction *in, const char *w
 /* ---- elements ---- */
 /* How the threads share the elements of a shape. */
 typedef enum sharing {
-    EACH,     /* every thread computes the one element */
-    FLAT,     /* element e in row-major order is thread e mod T's */
-    REGISTERS /* as the elements of a register that the instruction accesses */
+    EACH,      /* every thread computes the one element */
+    FLAT,      /* element e in row-major order is thread e mod T's */
+    REGISTERS, /* as the elements of a register that the instruction accesses, which begin with its first */
+    OWNED      /* likewise, wherever in the register they are: each thread looks at all and takes its own */
 } sharing;
 
 typedef struct elements {
     sharing sharing;
-    const uir_islice *slice; /* REGISTERS: one of the register's; else the result's */
+    const uir_islice *slice; /* REGISTERS, OWNED: one of the register's; else the result's */
     const uir_dim *shape;
     uint32_t rank;
     const char *loops[INDEX_MAX + 1]; /* the element's index per dim */
@@ -108,22 +109,43 @@ static bool agree(threads_emitter *t, const uir_islice *a, const uir_islice *b) 
     return true;
 }
 
+/* Whether the registers' elements are those of the result's shape, beginning with the first. */
+static bool is_plain(threads_emitter *t, const uir_iinstruction *in, const uir_islice *slice) {
+    const uir_islice *result = &in->slices[0];
+    for (uint32_t k = 0; k < in->slice_count; k++)
+        if (is_shared_out(t->e.c.igraph, in->slices[k].pointer) && !agree(t, slice, &in->slices[k])) return false;
+    for (uint32_t end = 1; end <= result->rank; end++) {
+        bool fits = end > 2 || end > slice->rank
+                        ? uir_c_dim_is(&t->e.c, result->counts[result->rank - end], 1)
+                        : uir_dim_equal(slice->counts[slice->rank - end], result->counts[result->rank - end]);
+        if (!fits) return false;
+    }
+    return true;
+}
+
+/* Whether the registers of the instruction are one slice, with an element for each of the result. */
+static bool is_one_slice(const threads_emitter *t, const uir_iinstruction *in, const uir_islice *slice) {
+    const uir_igraph *g = t->e.c.igraph;
+    for (uint32_t k = 0; k < in->slice_count; k++) {
+        const uir_islice *other = &in->slices[k];
+        if (is_shared_out(g, other->pointer) && other != slice && !uir_islice_equal(slice, other)) return false;
+    }
+    if (slice->rank != in->slices[0].rank || slice->block) return false;
+    for (uint32_t d = 0; d < slice->rank; d++)
+        if (!uir_dim_equal(slice->counts[d], in->slices[0].counts[d])) return false;
+    return g->pointers.data[slice->pointer].rank == 2;
+}
+
 static bool find_elements(threads_emitter *t, const uir_iinstruction *in, elements *out) {
     const uir_igraph *g = t->e.c.igraph;
     const uir_islice *result = &in->slices[0], *slice = find_register(g, in);
-    *out = (elements){.sharing = is_number(g, result->pointer) ? EACH
-                                 : slice                       ? REGISTERS
-                                                               : FLAT,
+    *out = (elements){.sharing = is_number(g, result->pointer) ? EACH : FLAT,
                       .slice = slice ? slice : result,
                       .shape = result->counts,
                       .rank = result->rank};
-    for (uint32_t k = 0; slice && k < in->slice_count; k++)
-        if (is_shared_out(g, in->slices[k].pointer) && !agree(t, slice, &in->slices[k])) slice = NULL;
-    bool fits = out->sharing == REGISTERS ? slice != NULL : !find_register(g, in);
-    for (uint32_t end = 1; out->sharing == REGISTERS && fits && end <= out->rank; end++)
-        fits = end > 2 || end > slice->rank
-                   ? uir_c_dim_is(&t->e.c, out->shape[out->rank - end], 1)
-                   : uir_dim_equal(slice->counts[slice->rank - end], out->shape[out->rank - end]);
+    if (!slice) return true;
+    if (out->sharing != EACH) out->sharing = is_plain(t, in, slice) ? REGISTERS : OWNED;
+    bool fits = out->sharing == REGISTERS || (out->sharing == OWNED && is_one_slice(t, in, slice));
     if (!fits) refuse(t, in, "accesses registers that other threads hold");
     return fits;
 }
@@ -178,6 +200,18 @@ static void close_lines(threads_emitter *t) {
     uir_c_close(&t->e.c);
 }
 
+/* The condition that the element at the loops' index is the thread's. */
+static const char *is_own(threads_emitter *t, elements *x) {
+    uir_c_writer *c = &t->e.c;
+    uint32_t columns = count_thread_columns(t);
+    const char *at[INDEX_MAX];
+    access a;
+    uir_access_init(&t->e, x->slice, true, &a);
+    uir_access_coordinates(&t->e, &a, x->loops, at);
+    uir_c_line(c, "const int64_t i = %s, j = %s;", at[0], at[1]);
+    return uir_c_format(c, "i %% %u * %u + j %% %u == %s", count_thread_rows(t), columns, columns, t->dialect->thread);
+}
+
 /* Opens a loop over the thread's elements. */
 static void open_elements(threads_emitter *t, elements *x) {
     uir_c_writer *c = &t->e.c;
@@ -186,12 +220,15 @@ static void open_elements(threads_emitter *t, elements *x) {
     uir_c_open(c, "%s", "");
     x->opened = 1;
     if (x->sharing == REGISTERS) open_registers(t, x);
-    if (x->sharing != FLAT) return;
+    if (x->sharing != FLAT && x->sharing != OWNED) return;
     for (uint32_t d = 0; d < x->rank; d++)
         total = uir_c_product(c, total, uir_c_format(c, "uir_max(0, %s)", uir_c_dim(c, x->shape[d])));
     uir_c_line(c, "const int64_t total = %s;", total);
-    open_shared_loop(t, "e", "total");
-    x->opened += 2;
+    if (x->sharing == FLAT)
+        open_shared_loop(t, "e", "total");
+    else
+        uir_c_open(c, "for (int64_t e = 0; e < total; e++)");
+    x->opened += x->sharing == FLAT ? 2 : 1;
     for (uint32_t d = x->rank; d-- > 0;) {
         if (uir_c_dim_is(c, x->shape[d], 1)) continue;
         const char *extent = uir_c_dim(c, x->shape[d]);
@@ -201,10 +238,24 @@ static void open_elements(threads_emitter *t, elements *x) {
         uir_c_line(c, "const int64_t k%u = %s;", d, first ? rest : uir_c_format(c, "%s %% (%s)", rest, extent));
         if (!first) rest = uir_c_format(c, "%s / (%s)", rest, extent);
     }
+    if (x->sharing == FLAT) return;
+    uir_c_open(c, "if (%s)", is_own(t, x));
+    x->opened++;
 }
 
 static void close_elements(threads_emitter *t, elements *x) {
     for (; x->opened; x->opened--) uir_c_close(&t->e.c);
+}
+
+/* Where the thread has the loops' element of a register. */
+static const char *find_place(threads_emitter *t, const uir_islice *slice, const elements *x) {
+    uir_c_writer *c = &t->e.c;
+    if (is_number(c->igraph, slice->pointer)) return "0";
+    long long columns = count_places(t, slice->pointer, 1);
+    if (x->sharing == OWNED)
+        return uir_c_format(c, "i / %u * %lld + j / %u", count_thread_rows(t), columns, count_thread_columns(t));
+    if (c->igraph->pointers.data[slice->pointer].rank < 2) return "column";
+    return uir_c_format(c, "row * %lld + column", columns);
 }
 
 /* The element of a slice at an index of the shape: read, or NULL with `value`, which is stored. */
@@ -215,12 +266,7 @@ static const char *touch(threads_emitter *t, const uir_iinstruction *in, uint32_
     const char *index[INDEX_MAX];
     access a;
     if (is_register(e->c.igraph, slice->pointer)) {
-        const char *at =
-            is_number(e->c.igraph, slice->pointer) ? "0"
-            : e->c.igraph->pointers.data[slice->pointer].rank < 2
-                ? "column"
-                : uir_c_format(&e->c, "row * %lld + column", (long long)count_places(t, slice->pointer, 1));
-        const char *place = uir_c_format(&e->c, "%s[%s]", e->pointers[slice->pointer], at);
+        const char *place = uir_c_format(&e->c, "%s[%s]", e->pointers[slice->pointer], find_place(t, slice, x));
         if (value) uir_c_line(&e->c, "%s = %s;", place, value);
         return place;
     }
@@ -314,7 +360,7 @@ static bool shares_alike(threads_emitter *t, const uir_iinstruction *a, const ui
         return false;
     for (uint32_t d = 0; d < x.rank; d++)
         if (!uir_dim_equal(x.shape[d], y.shape[d])) return false;
-    return x.sharing != REGISTERS || agree(t, x.slice, y.slice);
+    return x.sharing == FLAT || x.sharing == EACH || (x.sharing == REGISTERS && agree(t, x.slice, y.slice));
 }
 
 /* ---- lines: reductions and scans ---- */
@@ -462,7 +508,7 @@ static void emit_product(threads_emitter *t, const uir_iinstruction *in) {
         return;
     }
     if (!find_elements(t, in, &x)) return;
-    bool in_registers = x.sharing == REGISTERS;
+    bool in_registers = x.sharing == REGISTERS || x.sharing == OWNED;
     uir_c_open(c, "%s", "");
     uir_c_line(c, "const int64_t depth = %s;", uir_c_dim(c, a->counts[a->rank - 1]));
     if (in_registers) uir_c_open(c, "for (int64_t k = 0; k < depth; k++)");
