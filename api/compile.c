@@ -277,8 +277,14 @@ static uir_status run_custom(void *user, const uir_custom_call *call) {
 
 /* ---- the package ---- */
 
+/* A program of the device is written to a folder, or read from one, where that is asked for. */
 static uir_status write_with(uir_call *call, uir_model *model, const uir_compile_contents *contents) {
-    const uir_compile_call write = {.diagnostics = &call->diagnostics, .contents = contents};
+    const uir_model_code *code = uir_model_get_source(model)->code;
+    const uir_target_build_options options = {.source_folder = code->dump_source, .overwrite = code->overwrite_source};
+    const uir_compile_build build = {.options = &options, .folder = code->source};
+    const uir_compile_call write = {.diagnostics = &call->diagnostics,
+                                    .contents = contents,
+                                    .build = code->dump_source || code->source ? &build : NULL};
     return uir_compile_run(&uir_model_get_source(model)->compile, UIR_STAGE_PACKAGE, &write);
 }
 
@@ -322,6 +328,7 @@ static uir_status open_package(uir_call *call, uir_model *model, uir_progress pr
     uir_status status = write_package(call, model, progress, &scratch);
     uir_arena_deinit(&scratch);
     UIR_TRY(status);
+    if (uir_compile_has_program(compile)) UIR_TRY(uir_progress_tell(progress, "building kernels", 0));
     const uir_cache_entry *entry = &code->cached.package;
     return uir_package_open(entry->size ? entry->bytes : code->bytes.data,
                             entry->size ? entry->size : code->bytes.length, &options, &model->allocator,
@@ -418,10 +425,10 @@ uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_o
     uir_facts_tell_kernels(&model->facts, &model->info);
     uir_facts_warn_faults(&model->facts, &call->diagnostics);
     UIR_TRY(open_package(call, model, uir_progress_part(progress, lowered, packaged)));
-    bool native = uir_compile_get_isa(compile) != NULL;
+    bool native = uir_compile_get_isa(compile) != NULL, has_sources = native || uir_compile_has_program(compile);
     model->info.device = compile->row->name;
     model->info.kernel_count = compile->lowering.kernels.count;
-    if (uir_model_wants_source(options) && (!native || !model->info.kernel_count))
+    if (uir_model_wants_source(options) && (!has_sources || !model->info.kernel_count))
         return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                               "load a model that has kernels, on the device cpu",
                               "no kernel sources: the model has no native code here");

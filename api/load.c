@@ -364,6 +364,28 @@ static bool is_strict(bool asked) {
     return asked || (word && !strcmp(word, "1"));
 }
 
+/* The name of the device with that of its chip: of the device that is opened here, where the chip is left to it. */
+static uir_status name_device(uir_call *call, uir_model *model, const char *device, const char **out_name) {
+    const char *variant;
+    const uir_device_row *row = uir_device_find(device, &variant);
+    uir_package_options unused = {.trusted = true};
+    uir_text name;
+    bool leaves_chip = row && uir_target_leaves_chip(row, variant);
+    if (leaves_chip) UIR_TRY(uir_api_open_device(model, row, device, &call->diagnostics, &unused));
+    uir_text_init(&name, &model->allocator);
+    if (leaves_chip)
+        uir_text_append_format(&name, "%s:%s%s%s", row->name,
+                               model->device->driver->get_facts(model->device->opened)->chip, variant ? ":" : "",
+                               variant ? variant : "");
+    else
+        uir_text_append_string(&name, device);
+    *out_name = uir_text_status(&name) == UIR_STATUS_OK
+                    ? uir_arena_copy_string(&model->arena, name.data ? name.data : "", name.length)
+                    : NULL;
+    uir_text_deinit(&name);
+    return *out_name ? UIR_STATUS_OK : UIR_STATUS_OUT_OF_MEMORY;
+}
+
 static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx_source *source,
                                 const uir_model_options *options) {
     uir_compile_options compile = {.within_nodes = options->no_fusion,
@@ -374,7 +396,8 @@ static uir_status begin_compile(uir_call *call, uir_model *model, const uir_onnx
                                    .dump = options->debug->dump,
                                    .dump_text = options->debug->dump_text,
                                    .dump_user = options->debug->dump_user};
-    if (options->device)
+    if (options->device && !options->interpret) UIR_TRY(name_device(call, model, options->device, &compile.device));
+    if (options->device && options->interpret)
         UIR_TRY_ALLOCATE(compile.device,
                          uir_arena_copy_string(&model->arena, options->device, strlen(options->device)));
     UIR_TRY(uir_precision_find(options->precision, &call->diagnostics, &compile.precision));

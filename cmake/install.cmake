@@ -42,7 +42,7 @@ set(parts ${libraries})
 list(REMOVE_ITEM parts uir_api)
 list(JOIN UIR_PICTURE_MODULES " " picture_modules)
 set(public_libraries "uir_rt|packages of compiled models run, without a compiler|${picture_modules}")
-uir_add_public_library(uir_rt OWN uir_runtime_only uir_api PARTS uir_io_small uir_io uir_devices uir_vm uir_cpu_driver uir_null_driver uir_rt uir_package uir_image uir_base
+uir_add_public_library(uir_rt OWN uir_runtime_only uir_api PARTS uir_io_small uir_io uir_devices uir_vm uir_cpu_driver uir_null_driver uir_opencl_driver uir_rt uir_package uir_image uir_base
                        EXTERNAL ${UIR_PICTURE_EXTERNAL} pthread dl)
 if(NOT UIR_RUNTIME_ONLY)
   list(APPEND public_libraries "uir|ONNX models compiled and run|libprotobuf-c libsodium zlib ${picture_modules}")

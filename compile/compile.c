@@ -80,6 +80,7 @@ void uir_compile_drop_kept(uir_compile *c) {
 /* Releases the results of the stages behind CLEANED. */
 static void drop_kernels(uir_compile *c) {
     if (c->names.symbols) uir_target_object_deinit(&c->names);
+    if (c->program.symbols) uir_target_object_deinit(&c->program);
     if (c->igraphs) uir_release(&c->allocator, (void *)c->igraphs, ((size_t)c->igraph_count + 1) * sizeof *c->igraphs);
     uir_lowering_deinit(&c->lowering);
     c->igraphs = NULL;

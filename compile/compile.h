@@ -62,7 +62,8 @@ typedef struct uir_compile_contents {
     const uir_package_sink *sink; /* NULL: writes none, reports the nodes that need the opener */
 } uir_compile_contents;
 
-/* Argument of NATIVE. May run on another thread. */
+/* Argument of NATIVE, which may run on another thread, and of PACKAGE for a device whose driver compiles a program:
+ * `object` is then ignored. */
 typedef struct uir_compile_build {
     const uir_target_build_options *options;
     const char *isa; /* a variant of the device, perhaps not the one that kernels were scheduled for; NULL: that one */
@@ -118,6 +119,9 @@ typedef struct uir_compile {
     const uir_igraph **igraphs; /* after RUNS: all variants of all kernels */
     uint32_t igraph_count;
     uir_target_object names; /* their symbols in native code */
+    /* The program of the device's kernels, which PACKAGE makes, if the driver compiles it; with its symbols in the
+     * order of the device's iGraphs. */
+    uir_target_object program;
 } uir_compile;
 
 /* Starts from a model's file. `arena` holds the texts of the info. `options` may be NULL. */
@@ -147,6 +151,8 @@ uir_status uir_compile_print_kernel(const uir_compile *compile, uir_stage stage,
                                     uir_diagnostics *diagnostics);
 /* The instruction set of native code for the device; NULL: none. */
 const char *uir_compile_get_isa(const uir_compile *compile);
+/* Whether PACKAGE makes a program of the kernels, which the driver of the device compiles. */
+bool uir_compile_has_program(const uir_compile *compile);
 
 /* ---- the table ---- */
 typedef enum uir_stage_held { UIR_UNHELD, UIR_BY_TOLERANCE, UIR_BY_BITS, UIR_BY_BITS_AT_ANY_SIZE } uir_stage_held;

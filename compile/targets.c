@@ -1,5 +1,8 @@
 #include "compile/targets.h"
 
+#include "base/allocator.h"
+
+#include <stdio.h>
 #include <string.h>
 
 static const uir_target_engine uir_no_engine;
@@ -32,9 +35,27 @@ const uir_target *uir_target_of(const uir_device_row *row) {
     return rows[(uir_target_is_narrowed(row) ? uir_device_find_host(row) : row)->backend].target;
 }
 
+bool uir_target_leaves_chip(const uir_device_row *row, const char *variant) {
+    const uir_target *target = rows[row->backend].target;
+    return uir_device_has_driver(row) && target->find_chip && !target->find_chip(variant);
+}
+
+/* The chip of the device at hand, if it can be opened. */
+static bool ask_chip(const uir_device_row *row, const char *variant, char *chip, size_t capacity) {
+    const uir_allocator allocator = uir_allocator_system();
+    const uir_driver_options options = {.allocator = &allocator, .parameter = variant};
+    uir_driver_device *device;
+    if (row->driver->open(&options, NULL, &device) != UIR_STATUS_OK) return false;
+    snprintf(chip, capacity, "%s", row->driver->get_facts(device)->chip);
+    row->driver->close(device);
+    return true;
+}
+
 uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_diagnostics *diagnostics,
                                uir_target_machine *out_machine) {
     bool is_narrowed = uir_target_is_narrowed(row);
+    char chip[64];
+    if (uir_target_leaves_chip(row, variant) && ask_chip(row, variant, chip, sizeof chip)) variant = chip;
     UIR_TRY(uir_target_of(row)->describe(is_narrowed ? NULL : variant, diagnostics, out_machine));
     if (is_narrowed) rows[row->backend].target->narrow(variant, &out_machine->description);
     return UIR_STATUS_OK;

@@ -172,7 +172,8 @@ static uir_status add_native(planner *p, uir_pl_scope *scope, uint32_t index, ui
     uint32_t count = p->options->object_count, *names;
     v->scratch = UIR_PLAN_NONE;
     UIR_TRY_ALLOCATE(names, uir_arena_allocate_array(&p->arena, (size_t)count + 1, sizeof *names));
-    if (count) UIR_TRY(uir_pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
+    if (count && p->options->scratch[index].id)
+        UIR_TRY(uir_pl_add_expression(p, scope, p->options->scratch[index], &v->scratch));
     for (uint32_t i = 0; i < count; i++) {
         const char *const *symbols = p->options->objects[i].symbols, *symbol = symbols ? symbols[index] : NULL;
         names[i] = UIR_PLAN_NONE;
@@ -189,9 +190,11 @@ static bool has_native(const planner *p, uint32_t index) {
     return false;
 }
 
+/* Kernels of a device with memory of its own that an object has need no bytecode: the host runs none of them. */
 static uir_status add_code(planner *p, const uir_igraph *g, uint32_t index, uir_plan_variant *v) {
     uir_text_append_until(&p->code, 0, 8, 0);
     v->code_offset = p->code.length;
+    if (p->options->device && has_native(p, index)) return UIR_STATUS_OK;
     uir_status status = p->options->encode(g, has_native(p, index) ? NULL : p->diagnostics, &p->code);
     v->code_size = p->code.length - v->code_offset;
     return status == UIR_STATUS_UNSUPPORTED && has_native(p, index) ? UIR_STATUS_OK : status;

@@ -21,7 +21,7 @@ typedef struct uir_plan_source {
     const char *why;  /* why its groups have no kernel of the device; NULL: they have */
 } uir_plan_source;
 
-/* A shared object for one instruction set. `symbols` and `scratch` have an entry per variant, kernel by kernel in the
+/* A shared object for one instruction set, or the program that a device's driver compiles. `symbols` and `scratch` have an entry per variant, kernel by kernel in the
  * order of the sources. */
 typedef struct uir_plan_object {
     const char *isa;
@@ -35,7 +35,8 @@ typedef struct uir_plan_object {
 typedef struct uir_plan_options {
     const uir_plan_object *objects;
     uint32_t object_count;
-    /* With objects: bytes of scratch that a thread needs, per variant, an expression over the variant's symbols. */
+    /* With objects: bytes of scratch that a unit needs, per variant, an expression over the variant's symbols; NONE: no
+     * object has the variant. */
     const uir_dim *scratch;
     /* Appends a kernel's bytecode. UNSUPPORTED is an error only for a kernel that no object has. */
     uir_status (*encode)(const uir_igraph *igraph, uir_diagnostics *diagnostics, uir_text *bytes);

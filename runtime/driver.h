@@ -120,6 +120,9 @@ typedef struct uir_driver {
     uir_status (*open)(const uir_driver_options *options, uir_diagnostics *diagnostics, uir_driver_device **out_device);
     void (*close)(uir_driver_device *device); /* its queues, code and buffers are gone */
     const uir_driver_facts *(*get_facts)(const uir_driver_device *device);
+    /* Whether the device runs kernels that are made for a chip: DEVICE_FAILED with what it has less of. NULL: it runs
+     * those for facts->chip. */
+    uir_status (*check_chip)(const uir_driver_device *device, const char *chip, uir_diagnostics *diagnostics);
 
     /* The contents are undefined. `*out_host`: the host's address, or NULL. OUT_OF_MEMORY. */
     uir_status (*allocate)(uir_driver_device *device, uir_memory_kind kind, uint64_t size, uir_diagnostics *diagnostics,

@@ -74,6 +74,16 @@ typedef struct uir_target_object {
 
 void uir_target_object_deinit(uir_target_object *object);
 
+/* `first[i]`: the first iGraph that differs from iGraph i in nothing but its name. */
+uir_status uir_target_find_equals(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
+                                  uint32_t *first);
+/* Gives the object its symbols, by uir_c_symbol of the first equal iGraph. */
+uir_status uir_target_name_first(const uir_allocator *allocator, const uir_igraph *const *igraphs,
+                                 const uint32_t *first, uint32_t count, uir_target_object *object);
+/* Both, without an object's bytes: `name_symbols` of targets whose equal kernels are one function. */
+uir_status uir_target_name_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
+                                   uir_target_object *out_object);
+
 /* ---- the target ---- */
 typedef struct uir_target {
     const char *name; /* of the machine that its kernels are `on`: "cpu" */
@@ -84,6 +94,9 @@ typedef struct uir_target {
      * chip. The other members are NULL, the host's target makes the kernels. */
     void (*narrow)(const char *variant, uir_machine *machine);
     const char *(*get_chip)(size_t index); /* that `narrow` knows, by name; NULL past the end */
+    /* The chip that a variant begins with, as "gpu" of "gpu:1"; NULL: it names none, and the chip is that of the device
+     * which the driver opens. `describe` then takes the description's first. */
+    const char *(*find_chip)(const char *variant);
     /* Appends the facts of a machine that its kernels and plans depend on, for the keys of the cache. */
     void (*describe_key)(const uir_target_machine *machine, uir_text *text);
     /* Appends the source of one kernel; `index` distinguishes the kernels of one text. UNSUPPORTED for an operation
@@ -96,11 +109,14 @@ typedef struct uir_target {
     /* The symbols of an object, without building it: `bytes` stays NULL. */
     uir_status (*name_symbols)(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
                                uir_target_object *out_object);
-    /* Builds a shared object. DEVICE_FAILED with the compiler's first lines; CANCELLED; IO_FAILED for the temporary
-     * folder; INVALID_ARGUMENT for a folder of other kernels; BAD_FILE for damaged `sources`. */
+    /* Builds a shared object, or a program. DEVICE_FAILED with the compiler's first lines; CANCELLED; IO_FAILED for the
+     * temporary folder; INVALID_ARGUMENT for a folder of other kernels; BAD_FILE for damaged `sources`. */
     uir_status (*build)(const uir_allocator *allocator, const uir_target_build_options *options,
                         const uir_target_build_input *input, uir_diagnostics *diagnostics,
                         uir_target_object *out_object);
+    /* Format of the program that `build` makes of all kernels, without a compiler: the driver of the device compiles
+     * it, so that packages for the device contain it. NULL: `build` makes shared objects for the host. */
+    const char *program;
     /* Appends a kernel's bytecode. UNSUPPORTED if the bytecode lacks a feature of the kernel. */
     uir_status (*encode)(const uir_igraph *igraph, uir_diagnostics *diagnostics, uir_text *bytes);
 } uir_target;

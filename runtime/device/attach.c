@@ -126,6 +126,16 @@ uir_region uir_rt_constant_region(const uir_package *p, uint32_t constant, uir_p
 }
 
 /* ---- load and unload ---- */
+static uir_status check_chip(const uir_package *p, uir_diagnostics *diagnostics) {
+    const uir_rt_device *d = &p->device;
+    const char *chip = uir_plan_get_text(&p->plan, p->plan.devices[0].chip);
+    if (!*chip || !strcmp(chip, d->facts->chip)) return UIR_STATUS_OK;
+    if (d->driver->check_chip) return d->driver->check_chip(d->device, chip, diagnostics);
+    return uir_error_hint(
+        diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "name the package's chip, or pack the model for this one",
+        "the package is for chip %s of device %s, which has chip %s", chip, d->driver->name, d->facts->chip);
+}
+
 uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
     uir_rt_device *d = &p->device;
     uir_driver_image image;
@@ -141,11 +151,7 @@ uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
                          "the driver of device %s has version %u; this runtime needs %d",
                          uir_plan_get_text(&p->plan, p->plan.devices[0].name), d->driver->version, UIR_DRIVER_VERSION);
     d->facts = d->driver->get_facts(d->device);
-    const char *chip = uir_plan_get_text(&p->plan, p->plan.devices[0].chip);
-    if (*chip && strcmp(chip, d->facts->chip))
-        return uir_error_hint(
-            diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "name the package's chip, or pack the model for this one",
-            "the package is for chip %s of device %s, which has chip %s", chip, d->driver->name, d->facts->chip);
+    UIR_TRY(check_chip(p, diagnostics));
     d->alignment = d->facts->alignment > RT_ALIGN ? d->facts->alignment : RT_ALIGN;
     if (d->facts->is_harmful && !p->trusted)
         return uir_error_hint(

@@ -186,6 +186,7 @@ bool uir_package_get_native(const uir_package *p, uint32_t index, uir_package_na
         *out_native = (uir_package_native){.isa = uir_plan_get_text(&p->plan, n->isa), .size = (size_t)s->size};
         for (uint32_t d = 0; d < p->format_count; d++)
             out_native->runs_here |= p->formats[d]->native && p->formats[d]->rank(out_native->isa);
+        if (p->device.code) out_native->runs_here |= p->device.driver->rank(p->device.device, out_native->isa) > 0;
         return true;
     }
     return false;
@@ -215,6 +216,7 @@ static uir_status load_native(uir_package *p, uint32_t index, uir_diagnostics *d
         uint32_t rank = n->section == UIR_PLAN_NONE ? 0 : p->formats[index]->rank(uir_plan_get_text(&p->plan, n->isa));
         if (rank > best_rank) best = i, best_rank = rank;
     }
+    if (!best_rank && p->plan.devices_count) return UIR_STATUS_OK; /* its objects are the device's */
     if (!best_rank) return explain_custom(p, diagnostics);
     const uir_plan_native *n = &p->plan.natives[best];
     const uir_package_section *s = uir_rt_find_section(p, UIR_PACKAGE_NATIVE, n->section);

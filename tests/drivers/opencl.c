@@ -63,6 +63,58 @@ static void test_save(void **state) {
     bench_end(&b);
 }
 
+/* ---- chips ---- */
+/* Any device runs each chip that it has enough for; one opened as a chip runs no other. */
+static void test_chips(void **state) {
+    static const char *const parameters[] = {"gpu", "cpu", "gpu:0", "cpu:0", "0"};
+    const driver_subject *subject = *state;
+    const uir_driver *driver = subject->driver;
+    uir_allocator allocator = uir_allocator_system();
+    uir_diagnostics diagnostics;
+    uir_diagnostics_init(&diagnostics, &allocator);
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+        const uir_driver_options options = {
+            .allocator = &allocator, .library = subject->library, .parameter = parameters[i]};
+        uir_driver_device *device;
+        uir_status status = driver->open(&options, &diagnostics, &device);
+        if (status != UIR_STATUS_OK) { /* a device may lack f64 */
+            assert_int_equal(status, UIR_STATUS_DEVICE_FAILED);
+            uir_diagnostics_clear(&diagnostics);
+            continue;
+        }
+        const char *chip = driver->get_facts(device)->chip, *other = strcmp(chip, "gpu") ? "gpu" : "cpu";
+        bool is_named = parameters[i][0] > '9';
+        if (is_named) assert_memory_equal(chip, parameters[i], strlen(chip));
+        assert_int_equal(driver->check_chip(device, chip, &diagnostics), UIR_STATUS_OK);
+        status = driver->check_chip(device, other, &diagnostics);
+        if (is_named) assert_int_equal(status, UIR_STATUS_DEVICE_FAILED);
+        assert_int_equal(driver->check_chip(device, "vast", &diagnostics), UIR_STATUS_DEVICE_FAILED);
+        assert_non_null(diagnostics.first);
+        uir_diagnostics_clear(&diagnostics);
+        driver->close(device);
+    }
+    uir_diagnostics_deinit(&diagnostics);
+}
+
+/* A text that does not compile: the kernel of its first error is named, and the compiler's words are told. */
+static void test_build_error(void **state) {
+    static const char source[] = "__kernel void k0_fine_phase0(__global int *p) { *p = 1; }\n"
+                                 "__kernel void k1_wrong_phase0(__global int *p) {\n"
+                                 "    *p = nowhere_to_be_found;\n"
+                                 "}\n"
+                                 "__kernel void k2_fine_phase0(__global int *p) { *p = 2; }\n";
+    const uir_driver_image image = {"opencl-c", source, sizeof source - 1};
+    uir_driver_code *code;
+    bench b;
+    bench_begin(&b, state);
+    uir_status status = b.driver->load(b.device, &image, &b.diagnostics, &code);
+    assert_null(code);
+    assert_non_null(strstr(b.diagnostics.first->message, "k1_wrong"));
+    assert_non_null(strstr(b.diagnostics.first->location.quote, "nowhere_to_be_found"));
+    check_status(&b, status, UIR_STATUS_DEVICE_FAILED);
+    bench_end(&b);
+}
+
 /* ---- scratch ---- */
 enum { ROW = 64, ROW_BYTES = ROW * sizeof(float) };
 
@@ -178,10 +230,13 @@ static void test_large_group(void **state) {
 int main(int argc, char **argv) {
     static char source[1 << 16];
     const struct CMUnitTest library_tests[] = {cmocka_unit_test(test_no_library)};
+    static const char *const bad_parameters[] = {"fast", "gpu:", "gpu:x", "cpu:0:0", ":0", "00000", "cpu0", NULL};
     driver_subject subject = {.driver = &uir_opencl_driver,
+                              .bad_parameters = bad_parameters,
                               .library = argc == 3 && !strcmp(argv[1], "--library") ? argv[2] : NULL};
     const struct CMUnitTest own_tests[] = {
-        cmocka_unit_test_prestate(test_save, &subject), cmocka_unit_test_prestate(test_scratch, &subject),
+        cmocka_unit_test_prestate(test_save, &subject),          cmocka_unit_test_prestate(test_chips, &subject),
+        cmocka_unit_test_prestate(test_build_error, &subject),   cmocka_unit_test_prestate(test_scratch, &subject),
         cmocka_unit_test_prestate(test_large_scratch, &subject), cmocka_unit_test_prestate(test_large_group, &subject)};
     uir_allocator allocator = uir_allocator_system();
     uir_driver_options options = {.allocator = &allocator, .library = subject.library};

@@ -65,54 +65,6 @@ typedef struct builder {
 typedef uir_cpu_source_name file_name;
 
 /* ---- kernels ---- */
-/* The text without the name, which has no part in what a kernel does. */
-static uir_status print_nameless(const uir_igraph *igraph, uir_text *text) {
-    uir_igraph nameless = *igraph;
-    nameless.name = "kernel";
-    uir_igraph_print(&nameless, text);
-    return uir_text_status(text);
-}
-
-typedef struct seen {
-    size_t begin, length;
-    uint32_t first; /* iGraph */
-} seen;
-
-/* `first[i]`: the first iGraph that does the same as iGraph i. */
-static uir_status find_equals(builder *b, const uir_igraph *const *igraphs, uint32_t count, uint32_t *first) {
-    uir_text texts;
-    uint32_t known_count = 0;
-    seen *known;
-    UIR_TRY_ALLOCATE(known, uir_arena_allocate_array(&b->arena, count + 1, sizeof *known));
-    uir_text_init(&texts, b->allocator);
-    uir_status status = UIR_STATUS_OK;
-    for (uint32_t i = 0; i < count && status == UIR_STATUS_OK; i++) {
-        size_t begin = texts.length, length;
-        uint32_t k = 0;
-        status = print_nameless(igraphs[i], &texts);
-        if (status != UIR_STATUS_OK) break;
-        length = texts.length - begin;
-        while (k < known_count &&
-               (known[k].length != length || memcmp(texts.data + known[k].begin, texts.data + begin, length) != 0))
-            k++;
-        if (k == known_count) known[known_count++] = (seen){begin, length, i};
-        first[i] = known[k].first;
-    }
-    uir_text_deinit(&texts);
-    return status;
-}
-
-static uir_status name_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, const uint32_t *first,
-                               uint32_t count, uir_target_object *object) {
-    UIR_TRY_ALLOCATE(object->symbols, uir_allocate_array(allocator, count + 1, sizeof *object->symbols));
-    object->symbol_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        uir_c_symbol(igraphs[first[i]], first[i], object->symbols[i]);
-        object->function_count += first[i] == i;
-    }
-    return UIR_STATUS_OK;
-}
-
 /* Some names begin as others do. */
 static bool calls(const char *text, const char *name) {
     size_t length = strlen(name);
@@ -511,8 +463,8 @@ static uir_status build(builder *b, const char *from, const uir_igraph *const *i
                         uir_target_object *object) {
     uint32_t *first;
     UIR_TRY_ALLOCATE(first, uir_arena_allocate_array(&b->arena, count + 1, sizeof *first));
-    UIR_TRY(find_equals(b, igraphs, count, first));
-    UIR_TRY(name_symbols(b->allocator, igraphs, first, count, object));
+    UIR_TRY(uir_target_find_equals(b->allocator, igraphs, count, first));
+    UIR_TRY(uir_target_name_first(b->allocator, igraphs, first, count, object));
     UIR_TRY(uir_cpu_make_folder(b->folder, b->diagnostics));
     uir_status status = build_in_folder(b, from, igraphs, first, count, object);
     uir_cpu_remove_folder(b->folder);
@@ -574,18 +526,4 @@ uir_status uir_cpu_build(const uir_allocator *allocator, const uir_cpu_build_opt
                          const uir_igraph *const *igraphs, uint32_t count, uir_diagnostics *diagnostics,
                          uir_target_object *out_object) {
     return uir_cpu_build_folder(allocator, options, NULL, igraphs, count, diagnostics, out_object);
-}
-
-uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
-                                 uir_target_object *out_object) {
-    builder b = {.allocator = allocator};
-    uint32_t *first;
-    *out_object = (uir_target_object){.allocator = *allocator};
-    uir_arena_init(&b.arena, allocator);
-    first = uir_arena_allocate_array(&b.arena, count + 1, sizeof *first);
-    uir_status status = first ? find_equals(&b, igraphs, count, first) : UIR_STATUS_OUT_OF_MEMORY;
-    if (status == UIR_STATUS_OK) status = name_symbols(allocator, igraphs, first, count, out_object);
-    uir_arena_deinit(&b.arena);
-    if (status != UIR_STATUS_OK) uir_target_object_deinit(out_object);
-    return status;
 }

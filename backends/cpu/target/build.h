@@ -32,8 +32,5 @@ uir_status uir_cpu_build_folder(const uir_allocator *allocator, const uir_cpu_bu
 uir_status uir_cpu_build_sources(const uir_allocator *allocator, const uir_cpu_build_options *options,
                                  const void *sources, size_t size, uir_diagnostics *diagnostics,
                                  uir_target_object *out_object);
-/* The symbols of such an object, without building it: `bytes` stays NULL. */
-uir_status uir_cpu_build_symbols(const uir_allocator *allocator, const uir_igraph *const *igraphs, uint32_t count,
-                                 uir_target_object *out_object);
 
 #endif

@@ -48,7 +48,7 @@ const uir_target uir_cpu_target = {.name = "cpu",
                                    .emit = emit,
                                    .scratch_bytes = uir_cpu_scratch_bytes,
                                    .check_compiler = check_compiler,
-                                   .name_symbols = uir_cpu_build_symbols,
+                                   .name_symbols = uir_target_name_symbols,
                                    .build = build,
                                    .encode = uir_vm_encode};
 

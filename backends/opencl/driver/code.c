@@ -15,20 +15,56 @@ uint32_t uir_opencl_rank(const uir_driver_device *d, const char *format) {
     return !strcmp(format, d->binary_format) ? 2 : !strcmp(format, source_format) ? 1 : 0;
 }
 
-/* The compiler's first lines. */
-static uir_status explain_build(const uir_driver_device *d, cl_handle program, int32_t error,
-                                uir_diagnostics *diagnostics) {
+/* The kernel at a line of the program, "" if there is none: the last name before it that ends in _phase and digits. */
+static void find_kernel_at(const uir_driver_image *image, uint64_t line, char *name, size_t capacity) {
+    static const char word[] = "_phase";
+    const char *text = image->bytes, *end = text + image->size, *found = NULL;
+    *name = 0;
+    for (const char *at = text; at < end && line; at++) {
+        if (*at == '\n') line--;
+        if ((size_t)(end - at) > sizeof word && !memcmp(at, word, sizeof word - 1) && at[sizeof word - 1] >= '0' &&
+            at[sizeof word - 1] <= '9')
+            found = at;
+    }
+    const char *begin = found;
+    while (begin && begin > text &&
+           (begin[-1] == '_' || (begin[-1] >= '0' && begin[-1] <= '9') || (begin[-1] >= 'a' && begin[-1] <= 'z') ||
+            (begin[-1] >= 'A' && begin[-1] <= 'Z')))
+        begin--;
+    if (begin && !line) snprintf(name, capacity, ", in kernel %.*s", (int)(found - begin), begin);
+}
+
+/* The line of the program that the first error of a log names, as "FILE:12:7: error" and "error: FILE:12:7"; 0: none.
+ */
+static uint64_t find_line(const char *log) {
+    const char *error = strstr(log, "error"), *at = error;
+    while (at && at > log && at[-1] != '\n') at--;
+    for (; at && *at && *at != '\n'; at++) {
+        uint64_t line = 0;
+        size_t digits = *at == ':' ? strspn(at + 1, "0123456789") : 0;
+        if (!digits || digits > 8 || at[digits + 1] != ':') continue;
+        for (size_t i = 1; i <= digits; i++) line = line * 10 + (uint64_t)(at[i] - '0');
+        return line;
+    }
+    return 0;
+}
+
+/* The compiler's first lines, and the kernel that they are of. */
+static uir_status explain_build(const uir_driver_device *d, cl_handle program, const uir_driver_image *image,
+                                int32_t error, uir_diagnostics *diagnostics) {
     static const char none[] = "";
     size_t size = 0;
-    char *log = NULL, text[32];
+    char *log = NULL, text[32], kernel[128] = "";
+    bool is_source = uir_opencl_rank(d, image->format) == 1;
     if (!d->cl.clGetProgramBuildInfo(program, d->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) && size &&
         size < SIZE_MAX / 2)
         log = uir_allocate_zeroed(&d->allocator, size + 1);
     if (log && d->cl.clGetProgramBuildInfo(program, d->device, CL_PROGRAM_BUILD_LOG, size, log, NULL)) *log = 0;
+    if (log && is_source) find_kernel_at(image, find_line(log), kernel, sizeof kernel);
     uir_location where = {.quote = log ? log : none};
-    uir_status status =
-        uir_error(diagnostics, error == CL_BUILD_PROGRAM_FAILURE ? UIR_STATUS_BAD_FILE : UIR_STATUS_DEVICE_FAILED,
-                  &where, "the OpenCL program does not compile: %s", uir_opencl_error_name(error, text, sizeof text));
+    uir_status status = uir_error(
+        diagnostics, UIR_STATUS_DEVICE_FAILED, &where, "device %s cannot build the OpenCL program%s%s: %s", d->name,
+        is_source ? "" : " from its binary", kernel, uir_opencl_error_name(error, text, sizeof text));
     if (log) uir_release(&d->allocator, log, size + 1);
     return status;
 }
@@ -53,7 +89,7 @@ static uir_status make_program(uir_driver_device *d, const uir_driver_image *ima
                          d->name, image->format);
     }
     error = d->cl.clBuildProgram(*out_program, 1, &d->device, d->build_options, NULL, NULL);
-    return error ? explain_build(d, *out_program, error, diagnostics) : UIR_STATUS_OK;
+    return error ? explain_build(d, *out_program, image, error, diagnostics) : UIR_STATUS_OK;
 }
 
 uir_status uir_opencl_load(uir_driver_device *d, const uir_driver_image *image, uir_diagnostics *diagnostics,

@@ -1,4 +1,5 @@
 /* The OpenCL driver: devices of all platforms in order, and their memory. */
+#include "backends/opencl/chips.h"
 #include "backends/opencl/driver/internal.h"
 
 #include <stdio.h>
@@ -71,7 +72,7 @@ static void choose_build_options(uir_driver_device *d) {
     if (lanes != 4 && lanes != 16) lanes = 8;
     snprintf(d->build_options, sizeof d->build_options, "-cl-std=CL1.2%s -DUIR_LANES=%u%s",
              rounds ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", (unsigned)lanes,
-             has_extension(&d->cl, d->device, "cl_khr_fp64") ? " -DUIR_HAS_F64" : "");
+             d->has_f64 ? " -DUIR_HAS_F64" : "");
 }
 
 static void describe(uir_driver_device *d, cl_handle platform) {
@@ -85,12 +86,12 @@ static void describe(uir_driver_device *d, cl_handle platform) {
     snprintf(d->binary_format, sizeof d->binary_format, "opencl-binary %s, %s", d->name, driver);
     d->largest = get_number(&d->cl, d->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->local_memory = get_number(&d->cl, d->device, CL_DEVICE_LOCAL_MEM_SIZE);
+    d->work_group = get_number(&d->cl, d->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    d->has_f64 = has_extension(&d->cl, d->device, "cl_khr_fp64");
     d->compute_units = (uint32_t)get_number(&d->cl, d->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     if (!d->compute_units) d->compute_units = 1;
     choose_build_options(d);
-    bool is_cpu = get_number(&d->cl, d->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
     d->facts = (uir_driver_facts){.name = d->name,
-                                  .chip = is_cpu ? "cpu" : "gpu",
                                   .memory = get_number(&d->cl, d->device, CL_DEVICE_GLOBAL_MEM_SIZE),
                                   .alignment = CL_ALIGNMENT,
                                   .read_behind = CL_READ_BEHIND,
@@ -98,20 +99,79 @@ static void describe(uir_driver_device *d, cl_handle platform) {
                                   .is_harmful = true};
 }
 
+/* ---- chips ---- */
+/* What the device has less of than the kernels of a chip need, for a message; NULL: nothing. */
+static const char *find_lack(const uir_driver_device *d, const uir_opencl_chip *chip, char *buffer, size_t capacity) {
+    const struct {
+        const char *what;
+        uint64_t needed, has;
+    } facts[] = {
+        {"work-items of a work-group", chip->work_group, d->work_group},
+        {"bytes of local memory", chip->local_memory, d->local_memory},
+        {"f64 arithmetic (cl_khr_fp64)", chip->needs_f64, d->has_f64},
+    };
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (facts[i].has >= facts[i].needed) continue;
+        if (facts[i].needed > 1)
+            snprintf(buffer, capacity, "they need %llu %s, and it has %llu", (unsigned long long)facts[i].needed,
+                     facts[i].what, (unsigned long long)facts[i].has);
+        else
+            snprintf(buffer, capacity, "it has no %s", facts[i].what);
+        return buffer;
+    }
+    return NULL;
+}
+
+static uir_status check_facts(const uir_driver_device *d, const uir_opencl_chip *chip, uir_diagnostics *diagnostics) {
+    char lack[160];
+    if (!find_lack(d, chip, lack, sizeof lack)) return UIR_STATUS_OK;
+    return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "device %s cannot run kernels of chip opencl:%s: %s",
+                     d->name, chip->name, lack);
+}
+
+static uir_status check_chip(const uir_driver_device *d, const char *name, uir_diagnostics *diagnostics) {
+    const uir_opencl_chip *chip;
+    for (size_t i = 0; (chip = uir_opencl_get_chip(i)) != NULL; i++)
+        if (!strcmp(chip->name, name) && (!d->named || d->named == chip)) return check_facts(d, chip, diagnostics);
+    return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "name the package's chip, or none",
+                          "the code is for chip %s of OpenCL devices, and the device was opened as chip %s", name,
+                          d->facts.chip);
+}
+
+/* The named chip, or that of the device's type. */
+static uir_status choose_chip(uir_driver_device *d, const uir_opencl_chip *named, uir_diagnostics *diagnostics) {
+    char lack[160];
+    bool is_cpu = get_number(&d->cl, d->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
+    const uir_opencl_chip *chip = named;
+    if (!chip && is_cpu) chip = uir_opencl_get_chip(UIR_OPENCL_CPU);
+    if (!chip || (!named && find_lack(d, chip, lack, sizeof lack))) chip = uir_opencl_get_chip(UIR_OPENCL_GPU);
+    d->facts.chip = chip->name;
+    d->named = named;
+    return check_facts(d, chip, diagnostics);
+}
+
 static uir_status start_device(uir_driver_device *d, const uir_driver_options *options, uir_diagnostics *diagnostics) {
     found_device found[MOST_DEVICES];
+    uir_opencl_parameter wanted;
     uint32_t device_count;
     int32_t error = 0;
+    if (!uir_opencl_read_parameter(options->parameter, &wanted))
+        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "use " UIR_OPENCL_PARAMETERS,
+                              "'%s' names no chip and no device of OpenCL", options->parameter);
+    uint32_t number = wanted.has_device ? wanted.device : options->ordinal;
     UIR_TRY(uir_opencl_open_library(options->library, diagnostics, &d->cl));
     UIR_TRY(find_devices(&d->cl, diagnostics, found, &device_count));
-    if (options->ordinal >= device_count)
+    if (!device_count)
+        return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "install the OpenCL driver of a device",
+                              "the OpenCL library finds no device");
+    if (number >= device_count)
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                         "OpenCL device %u is unknown: the system has %u, counted from 0", options->ordinal,
-                         device_count);
-    const found_device *chosen = &found[options->ordinal];
+                         "OpenCL device %u is unknown: the system has %u, counted from 0", number, device_count);
+    const found_device *chosen = &found[number];
     const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)chosen->platform, 0};
     d->device = chosen->device;
     describe(d, chosen->platform);
+    UIR_TRY(choose_chip(d, wanted.chip, diagnostics));
     if (options->native) {
         d->context = options->native;
         error = d->cl.clRetainContext(d->context);
@@ -231,6 +291,7 @@ const uir_driver uir_opencl_driver = {
     .open = open_device,
     .close = close_device,
     .get_facts = get_facts,
+    .check_chip = check_chip,
     .allocate = allocate,
     .release = release,
     .import = import,

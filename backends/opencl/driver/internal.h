@@ -19,12 +19,15 @@ struct uir_driver_device {
     cl_handle nothing; /* a buffer for pointers without elements */
     uir_driver_facts facts;
     char name[160], binary_format[320], build_options[160];
-    uint64_t largest;       /* bytes of an allocation */
-    uint64_t local_memory;  /* bytes of a work-group */
-    uint32_t compute_units; /* at least 1 */
-    uint64_t memory_age;    /* atomic: counts memory that was released, whose handle another may get */
-    bool is_given_up;       /* atomic */
-    pthread_mutex_t lock;   /* held while a kernel's arguments are set and it is submitted */
+    uint64_t largest;      /* bytes of an allocation */
+    uint64_t local_memory; /* bytes of a work-group */
+    uint64_t work_group;   /* the most work-items of one */
+    bool has_f64;
+    const struct uir_opencl_chip *named; /* by the parameter; NULL: any chip that the device has enough for */
+    uint32_t compute_units;              /* at least 1 */
+    uint64_t memory_age;                 /* atomic: counts memory that was released, whose handle another may get */
+    bool is_given_up;                    /* atomic */
+    pthread_mutex_t lock;                /* held while a kernel's arguments are set and it is submitted */
 };
 
 typedef struct cl_buffer {
