@@ -18,15 +18,16 @@ struct uir_device_kernel {
     const uir_igraph *igraph;
     const volatile bool *cancel;
     uir_text bytecode;
+    uir_target_object program; /* without symbols: the kernel is bytecode */
+    uir_dim scratch;           /* with a program: bytes of scratch of a unit */
     uir_driver_launch launch;
     bool *is_written; /* by pointer in device memory */
     size_t state_size;
 };
 
 /* ---- opening ---- */
-static uir_status load(uir_device_kernel *k, uir_diagnostics *diagnostics) {
+static uir_status load(uir_device_kernel *k, const uir_driver_image *image, uir_diagnostics *diagnostics) {
     const uir_igraph *g = k->igraph;
-    const uir_driver_image image = {UIR_PLAN_BYTECODE, k->bytecode.data, k->bytecode.length};
     uint32_t count = 0;
     UIR_TRY_ALLOCATE(k->is_written,
                      uir_arena_allocate_array(&k->arena, (size_t)g->pointers.count + 1, sizeof *k->is_written));
@@ -39,18 +40,35 @@ static uir_status load(uir_device_kernel *k, uir_diagnostics *diagnostics) {
                                     .pointer_count = count,
                                     .phase_count = g->phases.count,
                                     .cancel = k->cancel};
-    const uir_kernel_entry entry = {.symbol = g->name,
-                                    .size = k->bytecode.length,
+    const uir_kernel_entry entry = {.symbol = k->program.symbols ? k->program.symbols[0] : g->name,
+                                    .size = image->size,
                                     .dim_count = k->launch.dim_count,
                                     .tile_count = k->launch.tile_count,
                                     .pointer_count = count,
                                     .phase_count = k->launch.phase_count,
                                     .writable = k->is_written};
-    UIR_TRY(k->driver->load(k->device, &image, diagnostics, &k->code));
+    UIR_TRY(k->driver->load(k->device, image, diagnostics, &k->code));
     UIR_TRY(k->driver->find(k->code, &entry, diagnostics, &k->launch.kernel));
     k->state_size = k->driver->state_size(k->launch.kernel);
     UIR_TRY_ALLOCATE(k->launch.state, uir_allocate_zeroed(&k->allocator, k->state_size));
     return k->driver->create_queue(k->device, POINTS, NULL, diagnostics, &k->queue);
+}
+
+/* A program of this kernel alone, which the driver compiles. */
+static uir_status load_program(uir_device_kernel *k, const uir_target *target, uir_diagnostics *diagnostics) {
+    static const uir_target_build_options plain;
+    const uir_machine *machine = k->igraph->machine;
+    const uir_target_build_input input = {.variant = machine->chip, .igraphs = &k->igraph, .count = 1};
+    bool is_other = strcmp(machine->chip, k->facts->chip) != 0;
+    if (strcmp(machine->name, target->name) != 0 || (is_other && !k->driver->check_chip))
+        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                         "kernel @%s is for %s:%s, and the device runs kernels for %s:%s", k->igraph->name,
+                         machine->name, machine->chip, target->name, k->facts->chip);
+    if (is_other) UIR_TRY(k->driver->check_chip(k->device, machine->chip, diagnostics));
+    UIR_TRY(target->build(&k->allocator, &plain, &input, diagnostics, &k->program));
+    k->scratch = target->scratch_bytes(k->igraph);
+    if (!k->scratch.id) return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
+    return load(k, &(uir_driver_image){target->program, k->program.bytes, k->program.size}, diagnostics);
 }
 
 static uir_status open_device(uir_device_kernel *k, const uir_device_row *row, const char *parameter,
@@ -62,11 +80,12 @@ static uir_status open_device(uir_device_kernel *k, const uir_device_row *row, c
                                         .format_count = uir_device_count_formats(row)};
     UIR_TRY(k->driver->open(&options, diagnostics, &k->device));
     k->facts = k->driver->get_facts(k->device);
+    if (target->program && k->driver->rank(k->device, target->program)) return load_program(k, target, diagnostics);
     if (!target->encode || !k->driver->rank(k->device, UIR_PLAN_BYTECODE))
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
                          "device %s runs no bytecode: its kernels cannot be run one by one", row->name);
     UIR_TRY(target->encode(k->igraph, diagnostics, &k->bytecode));
-    return load(k, diagnostics);
+    return load(k, &(uir_driver_image){UIR_PLAN_BYTECODE, k->bytecode.data, k->bytecode.length}, diagnostics);
 }
 
 uir_status uir_device_kernel_open(const uir_allocator *allocator, const uir_device_row *row, const char *parameter,
@@ -95,6 +114,7 @@ void uir_device_kernel_close(uir_device_kernel *k) {
     if (k->code) k->driver->unload(k->device, k->code);
     if (k->device) k->driver->close(k->device);
     uir_text_deinit(&k->bytecode);
+    if (k->program.symbols) uir_target_object_deinit(&k->program);
     uir_arena_deinit(&k->arena);
     uir_release(&allocator, k, sizeof *k);
 }
@@ -105,11 +125,11 @@ typedef struct kernel_run {
     uir_arena arena;
     uir_region *pointers;
     uint64_t *needed;
-    int64_t *symbols, *indices, *begins;
+    int64_t *symbols, *indices, *begins, scratch_size;
     uir_diagnostics *diagnostics;
 } kernel_run;
 
-/* The dims and tiles, and how many parallel indices each phase has. */
+/* The dims and tiles, how many parallel indices each phase has, and the scratch of a unit. */
 static uir_status find_sizes(kernel_run *run, const uir_kernel_arguments *arguments) {
     const uir_igraph *g = run->kernel->igraph;
     const uir_driver_launch *l = &run->kernel->launch;
@@ -132,6 +152,10 @@ static uir_status find_sizes(kernel_run *run, const uir_kernel_arguments *argume
             run->indices[f] *= extent;
         }
     }
+    if (run->kernel->scratch.id && uir_dim_evaluate(g->dims, run->kernel->scratch, values, bound, (uint32_t)count - 1,
+                                                    &run->scratch_size) != UIR_DIM_EVALUATED)
+        return uir_error(run->diagnostics, UIR_STATUS_BAD_DATA, NULL,
+                         "the scratch of kernel @%s has no size for these dims", g->name);
     return UIR_STATUS_OK;
 }
 
@@ -236,6 +260,7 @@ uir_status uir_device_kernel_run(uir_device_kernel *k, const uir_kernel_argument
         k->launch.indices = run.indices;
         k->launch.pointers = run.pointers;
         k->launch.begins = run.begins;
+        k->launch.scratch_size = run.scratch_size > 0 ? (uint64_t)run.scratch_size : 0;
         status = k->driver->prepare(k->device, &k->launch, diagnostics);
     }
     if (status == UIR_STATUS_OK) status = run_prepared(&run, arguments);

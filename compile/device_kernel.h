@@ -9,8 +9,8 @@
 #include "ir/kernel/igraph.h"
 
 typedef struct uir_device_kernel uir_device_kernel;
-/* Opens the device and loads the kernel there. UNSUPPORTED if the device runs no bytecode; the iGraph must outlive the
- * kernel. */
+/* Opens the device and loads the kernel there, as bytecode or as a program of one kernel. UNSUPPORTED if the device
+ * runs neither, or if its program is for kernels of another machine; the iGraph must outlive the kernel. */
 uir_status uir_device_kernel_open(const uir_allocator *allocator, const uir_device_row *row, const char *parameter,
                                   const uir_igraph *igraph, const volatile bool *cancel, uir_diagnostics *diagnostics,
                                   uir_device_kernel **out_kernel);

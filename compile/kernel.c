@@ -213,6 +213,12 @@ static bool is_on_device(const char *name) {
     return row && uir_device_has_driver(row);
 }
 
+const char *uir_kernel_runner_of(const char *name, const uir_igraph *igraph) {
+    const uir_device_row *row = uir_device_find(name, NULL);
+    if (!is_on_device(name) || !strcmp(igraph->machine->name, uir_target_of(row)->name)) return name;
+    return uir_device_find_host(row)->name;
+}
+
 static uir_status create_on_device(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
                                    uir_kernel_runner **out_runner) {

@@ -42,6 +42,9 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
                                     const volatile bool *cancel, uir_diagnostics *diagnostics,
                                     uir_kernel_runner **out_runner);
 void uir_kernel_runner_destroy(uir_kernel_runner *runner);
+/* The runner of a kernel in a model for the device `name`: `name`, or the host beside it for a kernel of its machine.
+ */
+const char *uir_kernel_runner_of(const char *name, const uir_igraph *igraph);
 /* `sizes[i]`: bytes of `arguments->pointers[i]`. */
 uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                                  uint32_t threads, uir_diagnostics *diagnostics);

@@ -399,7 +399,7 @@ static uir_status run_igraph(const uir_launch *l, const uir_igraph *g, const cha
     UIR_TRY(uir_igraph_choose_tiles(g, l->sizes, l->launcher->threads, tiles, diagnostics));
     UIR_TRY(uir_igraph_bind(g, l->sizes, tiles, values, bound, diagnostics));
     UIR_TRY(bind_pointers(l, g, values, bound, outputs, arena, pointers, bytes, diagnostics));
-    UIR_TRY(find_runner(l->launcher, g, name, diagnostics, &runner));
+    UIR_TRY(find_runner(l->launcher, g, uir_kernel_runner_of(name, g), diagnostics, &runner));
     begin_tied(g, pointers, bytes);
     uir_kernel_arguments arguments = {l->sizes, tiles, pointers};
     UIR_TRY(uir_kernel_runner_run(runner, &arguments, bytes, l->launcher->threads, diagnostics));
