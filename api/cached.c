@@ -215,7 +215,8 @@ static uir_status open_entry(uir_call *call, uir_model *model) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const char *device = uir_model_get_source(model)->compile.options.device;
     const uir_device_row *row = uir_device_find(device, NULL);
-    uir_package_options options = {.pictures = uir_api_pictures(), .trusted = true, .checked = true};
+    uir_package_options options = {
+        .pictures = uir_api_pictures(), .trusted = true, .checked = true, .keeper = uir_model_cached_keeper(model)};
     /* The compile that follows a failure opens it again, and says what is wrong. */
     UIR_TRY(uir_api_open_device(model, row, device, NULL, &options));
     UIR_TRY(uir_cache_load(code->cache, code->cached.key, &call->diagnostics, &code->cached.package));
@@ -241,6 +242,7 @@ static uir_status open_package(uir_call *call, uir_model *model) {
     uir_cache_entry_release(&code->cached.package);
     uir_cache_entry_release(&code->cached.native);
     uir_cache_entry_release(&code->cached.sources);
+    uir_cache_entry_release(&code->cached.built);
     return status == UIR_STATUS_OUT_OF_MEMORY ? status : UIR_STATUS_NOT_FOUND;
 }
 
@@ -446,6 +448,47 @@ uir_status uir_model_cached_store(uir_model *model, const uir_compile_contents *
     return status;
 }
 
+/* ---- code that a driver compiles ---- */
+static bool name_built(const uir_model_code *code, const char *format, const void *program, size_t size,
+                       uir_cache_key *out_key) {
+    uir_text text;
+    if (!code->cache) return false;
+    uir_text_init(&text, &code->cached.config.allocator);
+    uir_text_append_format(&text, "built\n%s\n", format);
+    append_key(&text, uir_cache_make_key(program, size));
+    bool is_named = uir_text_status(&text) == UIR_STATUS_OK;
+    if (is_named) *out_key = uir_cache_make_key(text.data, text.length);
+    uir_text_deinit(&text);
+    return is_named;
+}
+
+static bool find_built(void *user, const char *format, const void *program, size_t program_size, const void **out_bytes,
+                       size_t *out_size) {
+    uir_model_code *code = uir_model_get_source(user)->code;
+    uir_cache_entry *entry = &code->cached.built;
+    uir_cache_key key;
+    uir_cache_entry_release(entry);
+    *entry = (uir_cache_entry){.size = 0};
+    if (!name_built(code, format, program, program_size, &key) ||
+        uir_cache_load(code->cache, key, NULL, entry) != UIR_STATUS_OK)
+        return false;
+    *out_bytes = entry->bytes;
+    *out_size = entry->size;
+    return true;
+}
+
+static void keep_built(void *user, const char *format, const void *program, size_t program_size, const void *bytes,
+                       size_t size) {
+    uir_model_code *code = uir_model_get_source(user)->code;
+    uir_cache_key key;
+    if (name_built(code, format, program, program_size, &key))
+        (void)!uir_cache_store(code->cache, key, bytes, size, NULL);
+}
+
+uir_package_keeper uir_model_cached_keeper(uir_model *model) {
+    return (uir_package_keeper){find_built, keep_built, model};
+}
+
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics) {
     uir_model_code *code = uir_model_get_source(model)->code;
     uir_text from, to;
@@ -507,6 +550,7 @@ void uir_model_cached_deinit(uir_model_code *code) {
     uir_cache_entry_release(&code->cached.package);
     uir_cache_entry_release(&code->cached.native);
     uir_cache_entry_release(&code->cached.sources);
+    uir_cache_entry_release(&code->cached.built);
     uir_text_deinit(&code->cached.config);
     uir_text_deinit(&code->cached.stamp);
     uir_text_deinit(&code->cached.content);

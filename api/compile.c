@@ -320,8 +320,12 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
 static uir_status open_package(uir_call *call, uir_model *model, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_compile *compile = &uir_model_get_source(model)->compile;
-    uir_package_options options = {
-        .pictures = uir_api_pictures(), .trusted = true, .checked = true, .custom = run_custom, .custom_user = model};
+    uir_package_options options = {.pictures = uir_api_pictures(),
+                                   .trusted = true,
+                                   .checked = true,
+                                   .custom = run_custom,
+                                   .custom_user = model,
+                                   .keeper = uir_model_cached_keeper(model)};
     UIR_TRY(uir_api_open_device(model, compile->row, compile->options.device, &call->diagnostics, &options));
     uir_arena scratch;
     uir_arena_init(&scratch, &model->allocator);

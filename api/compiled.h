@@ -22,6 +22,7 @@ typedef struct uir_model_cached {
     uir_cache_key key;
     uir_cache_entry package, native; /* size 0: none */
     uir_cache_entry sources;         /* of native code still to be compiled; size 0: none */
+    uir_cache_entry built;           /* code that the driver compiled in an earlier process; size 0: none */
 } uir_model_cached;
 
 /* A model on a device: its package, and the compile of its native code, which runs in the background. */
@@ -96,6 +97,8 @@ uir_status uir_model_cached_identify(uir_model *model);
 /* Stores the package in the cache; IO_FAILED or LIMIT, with a warning, on failure. */
 uir_status uir_model_cached_store(uir_model *model, const uir_compile_contents *contents, uir_progress progress,
                                   uir_diagnostics *diagnostics);
+/* Keeps in the cache what a driver compiles, by its program and the kind of device. */
+uir_package_keeper uir_model_cached_keeper(uir_model *model);
 /* Records the native code's key for the package. */
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics);
 /* Keeps the sources of the package's native code, until the entry `native` exists. Failures are silent. */

@@ -82,6 +82,7 @@ uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info) 
     uir_model_info info = model->info;
     info.compiled_kernels = model->table->count_compiled(model);
     if (!info.native_why) info.native_why = "";
+    info.device_code = model->package ? uir_package_get_code_origin(model->package) : "";
     return ANSWER(model, uir_model_info, &info, out_info);
 }
 

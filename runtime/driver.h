@@ -38,6 +38,8 @@ typedef struct uir_driver_facts {
     bool shares_memory;   /* device memory is the host's: its regions have `host` */
     bool is_harmful;      /* its code can reach memory that is not its own: for trusted packages only */
     bool is_simulated;    /* its times are modelled */
+    /* The format that `save` names, by the device, its driver and how it compiles; NULL: it saves nothing. */
+    const char *saved_format;
 } uir_driver_facts;
 
 /* ---- memory ---- */

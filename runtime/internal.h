@@ -55,6 +55,10 @@ typedef struct uir_rt_device {
     bool has_lock;
     uir_rt_buffer weights; /* empty until the first run */
     atomic_bool has_weights;
+    uir_package_keeper keeper;
+    uir_driver_image image; /* that the package has for the device */
+    char origin[320];       /* of the code, if the driver has compiled it; else "" */
+    atomic_bool is_unsaved; /* the keeper wants the code after a run */
 } uir_rt_device;
 
 /* What uir_rt_find_kernels looks for. */
@@ -494,6 +498,8 @@ uir_status uir_rt_fail_step(uir_runtime *r, uint32_t step, uir_status status, co
 
 /* ---- a device: runtime/device/ ---- */
 /* attach.c: the kernels and constants of a package on its device. */
+uir_status uir_rt_device_load_code(uir_package *package, uir_diagnostics *diagnostics); /* code.c */
+void uir_rt_device_save_code(uir_package *package); /* code.c: gives it to the keeper, once, after a run */
 uir_status uir_rt_device_load(uir_package *package, uir_diagnostics *diagnostics);
 void uir_rt_device_unload(uir_package *package);
 /* Memory of the device, of buffer->capacity bytes; false if there is none left. */

@@ -45,6 +45,16 @@ typedef struct uir_custom_call {
 uir_status uir_custom_call_give(const uir_custom_call *call, uint32_t output, const int64_t *shape, void **out_data);
 typedef uir_status uir_custom_function(void *user, const uir_custom_call *call);
 
+/* Keeps what a driver has compiled of a package's program, for later processes. Any thread. */
+typedef struct uir_package_keeper {
+    /* Finds code of a driver's format that was made of this program. It is valid until the package is closed. */
+    bool (*find)(void *user, const char *format, const void *program, size_t program_size, const void **out_bytes,
+                 size_t *out_size);
+    void (*keep)(void *user, const char *format, const void *program, size_t program_size, const void *bytes,
+                 size_t size); /* after the first run */
+    void *user;
+} uir_package_keeper;
+
 typedef struct uir_package_options {
     uir_custom_function *custom; /* NULL: refuses a package with such nodes */
     void *custom_user;
@@ -54,10 +64,11 @@ typedef struct uir_package_options {
     /* The device of a package that is made for one: it outlives the package. NULL: the package is refused. */
     const struct uir_driver *driver;
     struct uir_driver_device *device;
-    bool no_fallback; /* UNSUPPORTED for a launch that only the host has a variant for */
-    bool trusted;     /* loads its native objects */
-    bool checked;     /* its constants are known to be intact (just made by this process): no hashing */
-    bool copy;        /* never maps a file */
+    uir_package_keeper keeper; /* its functions may be NULL */
+    bool no_fallback;          /* UNSUPPORTED for a launch that only the host has a variant for */
+    bool trusted;              /* loads its native objects */
+    bool checked;              /* its constants are known to be intact (just made by this process): no hashing */
+    bool copy;                 /* never maps a file */
     /* For a file: returns OK if the bytes may be trusted. The package is then opened as trusted, from a copy of the
      * file; any other status refuses it. NULL: not called. */
     uir_status (*vouch)(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics);
@@ -84,6 +95,8 @@ uir_status uir_package_check_file(const uir_package *package, uir_diagnostics *d
  * that isa, or this machine cannot run it. */
 uir_status uir_package_attach_native(uir_package *package, const char *isa, const void *object, size_t size,
                                      const char *const *symbols, uir_diagnostics *diagnostics);
+/* Where the code of a device whose driver compiles it came from: "its source", "the cache"; else "". */
+const char *uir_package_get_code_origin(const uir_package *package);
 /* Whether every kernel has native code by now. */
 bool uir_package_is_native(const uir_package *package);
 

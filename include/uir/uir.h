@@ -669,6 +669,9 @@ typedef struct uir_model_info {
     /* Of a device with memory of its own: groups of nodes, and host operators, that the host computes because the
      * device cannot, with a warning at the load. Those that only compute sizes and conditions are not counted. */
     uint32_t host_group_count, host_operator_count;
+    /* Of a device whose driver compiles the kernels: what it made their code of, "its source" or "the cache", and why
+     * not of the cache if that did not load; else "". */
+    const char *device_code;
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

@@ -1,4 +1,4 @@
-/* A package on its device: the kernels that the device loads, and the constants that they read. */
+/* A package on its device, and the constants that its kernels read there. */
 #include "runtime/internal.h"
 
 #include <fcntl.h>
@@ -29,55 +29,6 @@ uir_status uir_rt_device_take(uir_runtime *r, uint64_t bytes, const char *purpos
 
 void uir_rt_device_give(uir_runtime *r, uint64_t bytes) {
     r->device_used -= bytes;
-}
-
-/* ---- kernels ---- */
-static bool has_kernel(void *user, uint32_t variant) {
-    return ((uir_rt_device *)user)->kernels[variant] != NULL;
-}
-
-static uir_status find_kernel(void *user, uint32_t variant, uint32_t same, const uir_kernel_entry *entry,
-                              uir_diagnostics *diagnostics) {
-    uir_rt_device *d = user;
-    if (same == UIR_PLAN_NONE) return d->driver->find(d->code, entry, diagnostics, &d->kernels[variant]);
-    d->kernels[variant] = d->kernels[same];
-    return UIR_STATUS_OK;
-}
-
-/* The image that the device ranks highest: the bytecode, or a native object. */
-static uir_status choose_image(const uir_package *p, uir_diagnostics *diagnostics, uir_driver_image *out_image,
-                               uint32_t *out_native) {
-    const uir_rt_device *d = &p->device;
-    const uir_package_section *code = uir_rt_find_section(p, UIR_PACKAGE_CODE, 0);
-    uint32_t best = code ? d->driver->rank(d->device, UIR_PLAN_BYTECODE) : 0;
-    *out_native = UIR_PLAN_NONE;
-    if (best) *out_image = (uir_driver_image){UIR_PLAN_BYTECODE, code->data, (size_t)code->size};
-    for (uint32_t i = 0; i < p->plan.natives_count && p->trusted; i++) {
-        const uir_plan_native *n = &p->plan.natives[i];
-        const char *format = uir_plan_get_text(&p->plan, n->isa);
-        const uir_package_section *s =
-            n->section == UIR_PLAN_NONE ? NULL : uir_rt_find_section(p, UIR_PACKAGE_NATIVE, n->section);
-        uint32_t rank = s ? d->driver->rank(d->device, format) : 0;
-        if (rank <= best) continue;
-        best = rank;
-        *out_native = i;
-        *out_image = (uir_driver_image){format, s->data, (size_t)s->size};
-    }
-    return best ? UIR_STATUS_OK
-                : uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "pack the model again for this device",
-                                 "the package has no code that device %s can run", d->facts->name);
-}
-
-static uir_status check_kernels(const uir_package *p, uir_diagnostics *diagnostics) {
-    for (uint32_t k = 0; k < p->plan.kernels_count; k++) {
-        for (uint32_t v = 0; v < p->plan.kernels[k].variant_count && p->analysis.kernels[k].on_device; v++)
-            if (!p->device.kernels[p->plan.kernels[k].first_variant + v] &&
-                uir_plan_variant_runs(&p->plan, p->plan.kernels[k].first_variant + v, UIR_PLAN_ON_DEVICE))
-                return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                                 "the package's code for device %s lacks kernel @%s", p->device.facts->name,
-                                 uir_plan_get_text(&p->plan, p->plan.kernels[k].name));
-    }
-    return UIR_STATUS_OK;
 }
 
 /* ---- constants ---- */
@@ -138,8 +89,6 @@ static uir_status check_chip(const uir_package *p, uir_diagnostics *diagnostics)
 
 uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
     uir_rt_device *d = &p->device;
-    uir_driver_image image;
-    uint32_t native;
     if (!p->plan.devices_count) return UIR_STATUS_OK;
     if (!d->driver || strcmp(d->driver->name, uir_plan_get_text(&p->plan, p->plan.devices[0].name)))
         return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
@@ -163,11 +112,7 @@ uir_status uir_rt_device_load(uir_package *p, uir_diagnostics *diagnostics) {
     UIR_TRY(check_weights(p, diagnostics));
     UIR_TRY_ALLOCATE(d->kernels,
                      uir_arena_allocate_array(&p->arena, (size_t)p->plan.variants_count + 1, sizeof *d->kernels));
-    UIR_TRY(choose_image(p, diagnostics, &image, &native));
-    UIR_TRY(d->driver->load(d->device, &image, diagnostics, &d->code));
-    const uir_rt_search what = {find_kernel, has_kernel, d, UIR_PLAN_ON_DEVICE, native, NULL, image.size};
-    UIR_TRY(uir_rt_find_kernels(p, &what, diagnostics));
-    return check_kernels(p, diagnostics);
+    return uir_rt_device_load_code(p, diagnostics);
 }
 
 void uir_rt_device_unload(uir_package *p) {

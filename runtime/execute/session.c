@@ -442,6 +442,7 @@ uir_status uir_runtime_run(uir_runtime *r) {
     sum_memory(r);
     r->statistics.run_ms = (double)(uir_rt_now() - start) * 1e-6;
     r->ran = true;
+    uir_rt_device_save_code(r->package);
     return UIR_STATUS_OK;
 }
 

@@ -504,6 +504,7 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     p->pictures = options->pictures;
     p->device.driver = options->driver;
     p->device.device = options->device;
+    p->device.keeper = options->keeper;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->formats, options->formats, options->format_count * sizeof *p->formats);
     atomic_flag_clear(&p->lock);

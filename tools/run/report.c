@@ -269,6 +269,8 @@ void report_nodes(const uir_model *model, const uir_session *session) {
     uir_node_statistics node;
     for (size_t i = 0; query_node(session, i, &node); i++) explain_row(session, i, &node, width);
     (void)nodes_report_elsewhere(model, session, width);
+    uir_model_info info = query_info(model);
+    if (*info.device_code) printf("  the device's code was made of %s\n", info.device_code);
 }
 
 void report_layouts(const uir_model *model) {

@@ -83,7 +83,6 @@ static void describe(uir_driver_device *d, cl_handle platform) {
     get_text(&d->cl, d->device, CL_DEVICE_NAME, name, sizeof name);
     get_text(&d->cl, d->device, CL_DRIVER_VERSION, driver, sizeof driver);
     snprintf(d->name, sizeof d->name, "%s, %s", platform_name, name);
-    snprintf(d->binary_format, sizeof d->binary_format, "opencl-binary %s, %s", d->name, driver);
     d->largest = get_number(&d->cl, d->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->local_memory = get_number(&d->cl, d->device, CL_DEVICE_LOCAL_MEM_SIZE);
     d->work_group = get_number(&d->cl, d->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
@@ -91,12 +90,14 @@ static void describe(uir_driver_device *d, cl_handle platform) {
     d->compute_units = (uint32_t)get_number(&d->cl, d->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     if (!d->compute_units) d->compute_units = 1;
     choose_build_options(d);
+    snprintf(d->binary_format, sizeof d->binary_format, "opencl-binary %s, %s, %s", d->name, driver, d->build_options);
     d->facts = (uir_driver_facts){.name = d->name,
                                   .memory = get_number(&d->cl, d->device, CL_DEVICE_GLOBAL_MEM_SIZE),
                                   .alignment = CL_ALIGNMENT,
                                   .read_behind = CL_READ_BEHIND,
                                   .queue_count = 3,
-                                  .is_harmful = true};
+                                  .is_harmful = true,
+                                  .saved_format = d->binary_format};
 }
 
 /* ---- chips ---- */

@@ -18,7 +18,7 @@ struct uir_driver_device {
     cl_handle device, context;
     cl_handle nothing; /* a buffer for pointers without elements */
     uir_driver_facts facts;
-    char name[160], binary_format[320], build_options[160];
+    char name[160], binary_format[512], build_options[160];
     uint64_t largest;      /* bytes of an allocation */
     uint64_t local_memory; /* bytes of a work-group */
     uint64_t work_group;   /* the most work-items of one */
