@@ -569,8 +569,13 @@ static void emit_one(threads_emitter *t, const uir_iinstruction *in) {
     }
 }
 
+static void meet(threads_emitter *t) {
+    uir_c_line(&t->e.c, "%s", t->dialect->barrier);
+}
+
 static void emit_instruction(void *user, const uir_iinstruction *in) {
     emit_one(user, in);
+    meet(user);
 }
 
 static void emit_index(void *user, const uir_iitem *item) {
@@ -608,6 +613,7 @@ static bool emit_run(void *user, const uir_iitem *run) {
         members[count++] = in;
     }
     if (count) emit_together(t, members, count, run->dead, run->dead_count);
+    meet(t);
     return true;
 }
 

@@ -1,9 +1,9 @@
 /* Prints kernels whose unit is many threads: a work-group, a thread block.
  *
- * In: a verified, synchronised kernel, and what the printed language has of its own. Out: a function for each phase,
- * which every thread of a unit executes. Which thread computes which element is the iGraph's rule
- * (docs/igraph.md, "Threads"): this text follows it, and has no barrier but those of the kernel and those inside a
- * reduction. Elementwise functions are those of a prelude whose vectors have one lane. */
+ * In: a verified kernel, and what the printed language has of its own. Out: a function for each phase, which every
+ * thread of a unit executes; the threads meet after each instruction, or run. Elements of memory are shared out in
+ * row-major order, element e to thread e mod T; those of registers by rows and columns of threads. Elementwise
+ * functions are those of a prelude whose vectors have one lane. */
 #ifndef UIR_BACKENDS_SOURCE_THREADS_EMIT_H
 #define UIR_BACKENDS_SOURCE_THREADS_EMIT_H
 
