@@ -9,6 +9,8 @@ static bool is_for_groups(const uir_igraph *igraph) {
     return uir_machine_threads(igraph->machine) > 1;
 }
 
+static const uir_threads_dialect of_groups;
+
 /* ---- the frame of a phase ---- */
 static uint32_t count_arguments(const uir_igraph *g) {
     uint32_t count = 0;
@@ -31,7 +33,11 @@ static void open_phase(emitter *e, const char *symbol, uint32_t index) {
     uir_c_line(&e->c, "UIR_LET end = uir_first + (uir_last - uir_first) * (uir_group + 1) / uir_groups;");
     if (is_for_groups(e->c.igraph)) {
         uir_c_line(&e->c, "__local uchar *const uir_lanes = uir_shared;");
-        uir_c_line(&e->c, "const int uir_thread = (int)get_local_id(0);");
+        uir_c_line(&e->c, "volatile __local int *const uir_zero = (volatile __local int *)(uir_shared + %u);",
+                   uir_machine_threads(e->c.igraph->machine) * UIR_THREADS_REDUCTION_BYTES);
+        uir_c_line(&e->c, "int uir_thread = (int)get_local_id(0);");
+        uir_c_line(&e->c, "*uir_zero = 0;");
+        uir_c_line(&e->c, "%s", of_groups.barrier);
     } else {
         uir_c_line(&e->c, "__global uchar *const arrays = uir_scratch + (ulong)uir_group * uir_scratch_size;");
     }
@@ -57,10 +63,14 @@ static const char *argument(emitter *e, uint32_t number) {
         .argument = argument                                                                                           \
     }
 static const uir_vector_dialect of_items = WORDS;
+/* The thread's number is computed anew behind each barrier, with a number from memory: a compiler that executes
+ * work-items as a loop (PoCL 3.1) may take a condition on it that holds in each turn of a loop out of that loop, whose
+ * barriers are then reached by some work-items only. */
 static const uir_threads_dialect of_groups = {.vector = WORDS,
                                               .shared = "__local ",
                                               .thread = "uir_thread",
-                                              .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"};
+                                              .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); "
+                                                         "uir_thread = (int)get_local_id(0) + *uir_zero;"};
 
 /* ---- kernels ---- */
 uir_status uir_opencl_emit_prelude(const uir_igraph *const *igraphs, uint32_t count, uir_text *text) {

@@ -618,10 +618,14 @@ static bool emit_run(void *user, const uir_iitem *run) {
 }
 
 /* ---- a phase ---- */
+static uint32_t count_frame_bytes(uint32_t threads) {
+    return threads * UIR_THREADS_REDUCTION_BYTES + UIR_THREADS_FRAME_BYTES;
+}
+
 uir_dim uir_threads_shared_bytes(const uir_igraph *igraph) {
     uir_dims *dims = igraph->dims;
     uir_dim line = uir_dim_const(dims, 16),
-            total = uir_dim_const(dims, (int64_t)uir_machine_threads(igraph->machine) * UIR_THREADS_REDUCTION_BYTES);
+            total = uir_dim_const(dims, count_frame_bytes(uir_machine_threads(igraph->machine)));
     for (uint32_t i = 0; i < igraph->pointers.count; i++) {
         const uir_ipointer *p = &igraph->pointers.data[i];
         if (p->role != UIR_IPOINTER_LOCAL || p->over != NONE || is_register(igraph, i)) continue;
@@ -641,7 +645,7 @@ static void emit_local(threads_emitter *t, uint32_t i, const char **at) {
     }
     if (p->over != NONE) return;
     uir_c_line(c, "%s%s *const %s = (%s%s *)(uir_lanes + %u + %s);", shared, type, name, shared, type,
-               t->threads * UIR_THREADS_REDUCTION_BYTES, *at);
+               count_frame_bytes(t->threads), *at);
     uir_c_line(c, "UIR_LET %s_end = %s + (%s_span * %u + 15) / 16 * 16;", name, *at, name,
                (unsigned)(uir_dtype_bits(p->dtype) / 8 * p->instances));
     *at = uir_c_format(c, "%s_end", name);

@@ -16,10 +16,10 @@ typedef struct uir_threads_dialect {
     const char *barrier;       /* a statement: all threads of the unit meet, and see what each has written */
 } uir_threads_dialect;
 
-/* Bytes of shared memory of a unit; NONE if the expression cannot be made. Local pointers are in `shared` of the frame,
- * behind UIR_THREADS_REDUCTION_BYTES for each thread. */
+/* Bytes of shared memory of a unit; NONE if the expression cannot be made. It begins with UIR_THREADS_REDUCTION_BYTES
+ * for each thread, which the frame declares as `uir_lanes`, and UIR_THREADS_FRAME_BYTES that the frame may use. */
 uir_dim uir_threads_shared_bytes(const uir_igraph *igraph);
-enum { UIR_THREADS_REDUCTION_BYTES = 8 };
+enum { UIR_THREADS_REDUCTION_BYTES = 8, UIR_THREADS_FRAME_BYTES = 16 };
 
 /* Appends one kernel; its functions are named after uir_c_symbol. UNSUPPORTED for an instruction whose registers the
  * threads hold in another order. */
