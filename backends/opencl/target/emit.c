@@ -1,6 +1,5 @@
 /* Kernels as OpenCL C: the frame of a phase, and the words of OpenCL C for vectors. */
 #include "backends/opencl/target/opencl.h"
-#include "backends/opencl/target/prelude.h"
 #include "backends/source/threads/emit.h"
 
 #include <string.h>
@@ -73,13 +72,6 @@ static const uir_threads_dialect of_groups = {.vector = WORDS,
                                                          "uir_thread = (int)get_local_id(0) + *uir_zero;"};
 
 /* ---- kernels ---- */
-uir_status uir_opencl_emit_prelude(const uir_igraph *const *igraphs, uint32_t count, uir_text *text) {
-    (void)igraphs, (void)count;
-    for (uint32_t i = 0; i < uir_opencl_prelude_count; i++)
-        uir_text_append(text, uir_opencl_prelude_parts[i], uir_opencl_prelude_sizes[i]);
-    return uir_text_status(text);
-}
-
 uir_dim uir_opencl_scratch_bytes(const uir_igraph *igraph) {
     if (is_for_groups(igraph)) return uir_threads_shared_bytes(igraph);
     return uir_dim_add(igraph->dims, uir_vector_local_bytes(igraph),

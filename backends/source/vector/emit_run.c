@@ -622,7 +622,7 @@ static void emit_rows(run *r) {
                        uir_c_identity(e, in->code, in->dtype));
             if (tracks_nan(in)) {
                 uir_c_line(&e->c, "uir_met met%u[UIR_PARTS];", i);
-                uir_c_line(&e->c, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) met%u[u] = (uir_met){0};", i);
+                uir_c_line(&e->c, "UIR_UNROLL for (int u = 0; u < UIR_PARTS; u++) met%u[u] = UIR_NOT_MET;", i);
             }
         }
     }
