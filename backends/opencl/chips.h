@@ -45,6 +45,7 @@ static inline bool uir_opencl_read_parameter(const char *text, uir_opencl_parame
         if (strncmp(text, chip->name, length) != 0 || (text[length] && text[length] != ':')) continue;
         out->chip = chip;
         text = text[length] ? text + length + 1 : NULL;
+        break;
     }
     if (!text) return true;
     out->has_device = true;

@@ -86,7 +86,7 @@ static uir_status load_saved(uir_package *p, const uir_driver_image *program, ui
         snprintf(d->origin, sizeof d->origin, "its source, since what the cache holds does not load: %s",
                  said.first ? said.first->message : uir_status_text(status));
     uir_diagnostics_deinit(&said);
-    if (status == UIR_STATUS_OK || status == UIR_STATUS_OUT_OF_MEMORY) return status;
+    if (status == UIR_STATUS_OK) return status;
     unload(p);
     return UIR_STATUS_NOT_FOUND;
 }

@@ -42,7 +42,8 @@ uir_status uir_rt_device_prepare(uir_runtime *r, uint32_t step, uir_rt_launch *l
     d->base.step = step;
     uir_status status = device->driver->prepare(device->device, &d->base, r->diagnostics);
     if (status != UIR_STATUS_OK)
-        return uir_rt_fail_step(r, step, status, "the step's kernel cannot be launched with these sizes");
+        return uir_rt_fail_step(r, step, status, "kernel @%s cannot be launched with these sizes",
+                                uir_plan_get_text(r->plan, k->name));
     uint64_t *needed = &r->queues.workspace_sizes[d->base.workspace_zeroed];
     if (*needed < d->base.workspace_size) *needed = d->base.workspace_size;
     return UIR_STATUS_OK;
@@ -74,7 +75,9 @@ uir_status uir_rt_device_launch_run(uir_runtime *r, uint32_t step, const uir_rt_
     UIR_TRY(uir_rt_times_begin(r, UIR_PLAN_QUEUE_COMPUTE, &point));
     for (uint32_t phase = 0; phase < l->variant->phase_count; phase += joined) {
         uir_status status = device->driver->launch(queue, &d->base, phase, joined, r->diagnostics);
-        if (status != UIR_STATUS_OK) return uir_rt_fail_step(r, step, status, "the step's kernel was not launched");
+        if (status == UIR_STATUS_OK) continue;
+        const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[step].target];
+        return uir_rt_fail_step(r, step, status, "kernel @%s was not launched", uir_plan_get_text(r->plan, k->name));
     }
     uir_rt_note_request(r, UIR_PLAN_QUEUE_COMPUTE);
     return uir_rt_times_end(r, (uir_rt_request){UIR_PLAN_QUEUE_COMPUTE, step, point, 0, 0});

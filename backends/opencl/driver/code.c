@@ -161,10 +161,10 @@ static uir_status find_phase(uir_driver_code *code, cl_kernel *kernel, uint32_t 
     UIR_TRY_ALLOCATE(phase->arguments,
                      uir_allocate_zeroed(&d->allocator, kernel->argument_count * sizeof *phase->arguments));
     phase->kernel = d->cl.clCreateKernel(code->program, name, &error);
-    if (error) {
-        phase->kernel = NULL;
+    if (error) phase->kernel = NULL;
+    if (error && error != CL_INVALID_KERNEL_NAME) return uir_opencl_fail(error, "clCreateKernel", diagnostics);
+    if (error)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the OpenCL program lacks the kernel '%s'", name);
-    }
     error = d->cl.clGetKernelInfo(phase->kernel, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
     if (error) return uir_opencl_fail(error, "clGetKernelInfo", diagnostics);
     if (arguments != kernel->argument_count)
