@@ -13,7 +13,7 @@ typedef struct uir_loaded_kernel uir_loaded_kernel; /* one variant of a kernel; 
 
 /* A loadable image: all bytecode of a package, or one shared object. */
 typedef struct uir_kernel_image {
-    const char *isa; /* of a native object: "avx2"; NULL: not native */
+    const char *isa; /* of a native object: "avx2"; of bytecode: of the routines that run it, NULL: the best */
     const void *bytes;
     size_t size;
 } uir_kernel_image;
@@ -55,6 +55,7 @@ struct uir_kernel_format {
     /* Rank of an object for `isa` on this machine: 0 cannot run, larger is better. NULL for a format that is not
      * native. */
     uint32_t (*rank)(const char *isa);
+    const char *(*get_isa)(size_t index); /* those that this machine can run; NULL past the end */
     uir_status (*load)(const uir_allocator *allocator, const uir_kernel_image *image, uir_diagnostics *diagnostics,
                        uir_loaded_module **out_module);
     void (*unload)(uir_loaded_module *module);

@@ -14,6 +14,7 @@
 #include "package/package.h"
 #include "package/plan.h"
 #include "runtime/driver.h"
+#include "runtime/phase.h"
 #include "runtime/runtime.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -334,13 +335,6 @@ typedef struct uir_rt_track {
     uir_rt_slice *slices;
     size_t count, capacity;
 } uir_rt_track;
-
-/* A thread's remaining indices of a phase. Padded against false sharing, also by adjacent-line prefetch. */
-typedef struct uir_rt_share {
-    _Atomic(int64_t) next;
-    int64_t end;
-    char apart[128 - 2 * sizeof(int64_t)];
-} uir_rt_share;
 
 struct uir_runtime {
     uir_arena arena; /* for all that is sized by the plan */

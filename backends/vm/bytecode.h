@@ -199,6 +199,7 @@ struct uir_vm_kernel {
     uir_arena arena;
     uir_allocator allocator;
     const char *name;
+    const char *isa;      /* of the routines that the format runs it by; NULL: the best */
     bool valid;           /* validated by load */
     vm_traits *traits;    /* per expression */
     vm_traits *placement; /* per slice: for all expressions of its address; affine: those of a window */

@@ -8,8 +8,14 @@ struct uir_loaded_module {
     uir_allocator allocator;
     const unsigned char *bytes;
     size_t size;
+    const char *isa;
     uir_vector(uir_vm_kernel *) kernels;
 };
+
+static const char *get_isa(size_t index) {
+    const char *name;
+    return uir_vm_isa(index, &name) ? name : NULL;
+}
 
 static void unload(uir_loaded_module *module) {
     if (!module) return;
@@ -28,6 +34,7 @@ static uir_status load(const uir_allocator *allocator, const uir_kernel_image *i
     uir_arena_init(&module->arena, allocator);
     module->bytes = image->bytes;
     module->size = image->size;
+    module->isa = image->isa;
     *out_module = module;
     return UIR_STATUS_OK;
 }
@@ -65,6 +72,7 @@ static uir_status find(uir_loaded_module *module, const uir_kernel_entry *entry,
     if (!fits(kernel, entry))
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
                          "VM kernel @%s: its dims, tiles, pointers or phases do not match the plan's", kernel->name);
+    kernel->isa = module->isa;
     *out_kernel = (const uir_loaded_kernel *)(const void *)kernel;
     return UIR_STATUS_OK;
 }
@@ -80,7 +88,9 @@ static size_t state_size(const uir_loaded_kernel *kernel) {
 static uir_status prepare(uir_kernel_launch *launch, uir_diagnostics *diagnostics) {
     const uir_vm_kernel *kernel = kernel_of(launch->kernel);
     uir_kernel_arguments arguments = {launch->symbols, launch->symbols + launch->dim_count, launch->pointers};
-    UIR_TRY(uir_vm_prepare(kernel, &arguments, launch->sizes, NULL, diagnostics, launch->state, &launch->scratch_size));
+    const uir_vm_options options = {.isa = kernel->isa};
+    UIR_TRY(
+        uir_vm_prepare(kernel, &arguments, launch->sizes, &options, diagnostics, launch->state, &launch->scratch_size));
     for (uint32_t i = 0; i < launch->phase_count; i++) {
         if (uir_vm_indices(launch->state, i) != launch->indices[i])
             return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL,
@@ -101,6 +111,7 @@ static uir_status count_traffic(const uir_kernel_launch *launch, uir_kernel_scra
 
 const uir_kernel_format uir_vm_format = {
     .name = "vm",
+    .get_isa = get_isa,
     .load = load,
     .unload = unload,
     .find = find,

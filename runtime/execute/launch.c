@@ -6,7 +6,7 @@
 
 /* A launch whose tensors are smaller than this runs on the caller: waking threads would take longer. Bytecode is slower
  * and is worth it sooner. */
-enum { SMALL_NATIVE_BYTES = 64 << 10, SMALL_BYTES = 4 << 10, CHUNKS_PER_THREAD = 4, CHUNK_BYTES = 256 << 10 };
+enum { SMALL_NATIVE_BYTES = 64 << 10, SMALL_BYTES = 4 << 10 };
 
 static const uir_plan_kernel *kernel_of(const uir_runtime *r, uint32_t step) {
     return &r->plan->kernels[r->plan->steps[step].target];
@@ -331,86 +331,42 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
     return UIR_STATUS_OK;
 }
 
-typedef struct phase_job {
+typedef struct phase_run {
     uir_runtime *r;
-    const uir_rt_launch *launch;
-    uint32_t step, phase, threads;
-    int64_t chunk;
-    atomic_int status;
-} phase_job;
+    uint32_t step, phase;
+} phase_run;
 
-/* The next slice: of the thread's own share first, then of those who are behind. The same thread so has the same part
- * of each kernel of a row, and what it wrote is in its core's own caches. */
-static bool take_slice(phase_job *job, uint32_t thread, uint32_t *at, int64_t *out_begin, int64_t *out_end) {
-    for (; *at < job->threads; ++*at) {
-        uir_rt_share *share = &job->r->shares[(thread + *at) % job->threads];
-        if (atomic_load_explicit(&share->next, memory_order_relaxed) >= share->end) continue;
-        int64_t begin = atomic_fetch_add_explicit(&share->next, job->chunk, memory_order_relaxed);
-        if (begin >= share->end) continue;
-        *out_begin = begin;
-        *out_end = share->end - begin < job->chunk ? share->end : begin + job->chunk;
-        return true;
-    }
-    return false;
+static void run_in_parallel(void *user, uint32_t count, uir_rt_task *task, void *context) {
+    const uir_runtime *r = ((const phase_run *)user)->r;
+    if (r->options.parallel)
+        r->options.parallel(r->options.parallel_user, count, task, context);
+    else
+        uir_rt_pool_run(r->pool, count, task, context);
 }
 
-static void share_out(phase_job *job, int64_t begin, int64_t end) {
-    int64_t each = (end - begin) / job->threads, more = (end - begin) % job->threads;
-    for (uint32_t t = 0; t < job->threads; t++) {
-        uir_rt_share *share = &job->r->shares[t];
-        atomic_store_explicit(&share->next, begin, memory_order_relaxed);
-        begin += each + (t < more);
-        share->end = begin;
-    }
-}
-
-static void run_part(void *context, uint32_t thread) {
-    phase_job *job = context;
-    uint64_t start = job->r->options.trace ? uir_rt_now() : 0;
-    int64_t done = 0, begin, end;
-    uint32_t at = 0;
-    while (atomic_load_explicit(&job->status, memory_order_relaxed) == UIR_STATUS_OK &&
-           take_slice(job, thread, &at, &begin, &end)) {
-        uir_status status = uir_rt_cancelled(job->r) ? UIR_STATUS_CANCELLED
-                                                     : job->launch->format->run(&job->launch->base, job->phase,
-                                                                                &job->r->scratch[thread], begin, end);
-        if (status != UIR_STATUS_OK) {
-            int ok = UIR_STATUS_OK;
-            atomic_compare_exchange_strong(&job->status, &ok, (int)status);
-        }
-        done += end - begin;
-    }
-    if (done && job->r->options.trace)
-        uir_rt_trace(job->r, thread, (uir_rt_slice){start, uir_rt_now(), job->step, job->phase, (uint64_t)done});
+static void trace_part(void *user, uint32_t thread, uint64_t begin, uint64_t indices) {
+    const phase_run *run = user;
+    uir_rt_trace(run->r, thread, (uir_rt_slice){begin, uir_rt_now(), run->step, run->phase, indices});
 }
 
 static uir_status run_phase(uir_runtime *r, uint32_t step, const uir_rt_launch *l, uint32_t phase) {
-    int64_t total = l->indices[phase], begin = l->begins[phase];
     uint64_t small = l->format->native ? SMALL_NATIVE_BYTES : SMALL_BYTES;
-    uint32_t threads = l->bytes < small || total - begin < 2 ? 1 : r->threads;
-    if (total - begin < (int64_t)threads) threads = (uint32_t)(total - begin);
-    phase_job job = {.r = r, .launch = l, .step = step, .phase = phase, .threads = threads, .chunk = total - begin};
-    if (total == begin) return UIR_STATUS_OK;
-    share_out(&job, begin, total);
-    /* Slices so small that a wish to stop is heard soon, and so large that their number costs nothing. */
-    uint64_t slices = l->bytes / CHUNK_BYTES, even = threads > 1 ? (uint64_t)threads * CHUNKS_PER_THREAD : 1;
-    if (slices < even) slices = even;
-    job.chunk = slices < (uint64_t)(total - begin) ? (total - begin) / (int64_t)slices : 1;
-    if (threads < 2) {
-        run_part(&job, 0);
-    } else {
-        if (r->options.parallel)
-            r->options.parallel(r->options.parallel_user, threads, run_part, &job);
-        else
-            uir_rt_pool_run(r->pool, threads, run_part, &job);
-    }
-    uir_status status = (uir_status)atomic_load(&job.status);
-    if (status == UIR_STATUS_OK) return UIR_STATUS_OK;
-    if (status == UIR_STATUS_CANCELLED) return status;
-    for (uint32_t t = 0; t < threads; t++) {
-        if (r->scratch[t].failure[0]) return uir_rt_fail_step(r, step, status, "%s", r->scratch[t].failure);
-    }
-    return uir_rt_fail_step(r, step, status, "the step's kernel failed");
+    phase_run run = {r, step, phase};
+    uir_rt_phase p = {.format = l->format,
+                      .launch = &l->base,
+                      .phase = phase,
+                      .threads = l->bytes < small ? 1 : r->threads,
+                      .bytes = l->bytes,
+                      .scratch = r->scratch,
+                      .shares = r->shares,
+                      .parallel = run_in_parallel,
+                      .done = r->options.trace ? trace_part : NULL,
+                      .user = &run};
+    uir_status status = uir_rt_phase_run(&p);
+    if (status == UIR_STATUS_OK || status == UIR_STATUS_CANCELLED) return status;
+    const char *failure = uir_rt_phase_get_failure(&p);
+    return failure ? uir_rt_fail_step(r, step, status, "%s", failure)
+                   : uir_rt_fail_step(r, step, status, "the step's kernel failed");
 }
 
 /* Where a tensor is, with what the launch was prepared for behind it; NULL: nowhere, or it is empty. */

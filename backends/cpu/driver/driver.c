@@ -53,6 +53,12 @@ static uint32_t rank(const char *isa) {
     return 0;
 }
 
+static const char *get_isa(size_t index) {
+    for (uint32_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+        if (rank(variants[i].name) && index-- == 0) return variants[i].name;
+    return NULL;
+}
+
 /* ---- loading ---- */
 /* Not another file that has the number by now. */
 static void close_own(const uir_loaded_module *module) {
@@ -206,6 +212,7 @@ const uir_kernel_format uir_cpu_format = {
     .name = "native",
     .native = true,
     .rank = rank,
+    .get_isa = get_isa,
     .load = load,
     .unload = unload,
     .find = find,
