@@ -61,7 +61,7 @@ static uir_status interpret(kernel_run *run, const uir_launch *launch, void *con
     if (status == UIR_STATUS_UNSUPPORTED) {
         uir_diagnostics_deinit(&said);
         uir_diagnostics_init(&said, &run->session->allocator);
-        status = uir_launch_interpreted(launch, outputs, &said);
+        status = uir_launch_igraph(launch, UIR_INTERPRETER_NAME, outputs, &said);
     }
     for (const uir_diagnostic *d = said.first; d; d = d->next) {
         if (status == UIR_STATUS_NOT_FOUND)

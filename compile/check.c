@@ -45,7 +45,7 @@ static uir_progress part_of(const checker *c, check_step step) {
 /* Whether --check runs the kernels that the stage has made. */
 static bool is_looked_at(const checker *c, uir_stage stage) {
     const uir_stage_row *row = uir_stage_get(stage);
-    return row->launch && (stage != UIR_STAGE_NATIVE || c->native || c->on_device);
+    return (row->launch || row->runner) && (stage != UIR_STAGE_NATIVE || c->native || c->on_device);
 }
 
 /* A launch goes through the stages again. */
@@ -61,8 +61,9 @@ static const char *name_stage(const checker *c, uir_stage stage) {
 
 static uir_status launch_stage(const checker *c, uir_stage stage, const uir_launch *at, void *const *outputs,
                                uir_diagnostics *said) {
-    return stage == UIR_STAGE_NATIVE && c->on_device ? uir_launch_igraph(at, c->on_device, outputs, said)
-                                                     : uir_stage_get(stage)->launch(at, outputs, said);
+    const uir_stage_row *row = uir_stage_get(stage);
+    const char *runner = stage == UIR_STAGE_NATIVE && c->on_device ? c->on_device : row->runner;
+    return runner ? uir_launch_igraph(at, runner, outputs, said) : row->launch(at, outputs, said);
 }
 
 static void say(checker *c, uir_stage stage, const char *kernel, const char *node, const char *text) {

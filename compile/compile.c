@@ -9,8 +9,8 @@
 
 /* ---- the table ---- */
 static const uir_stage_row rows[UIR_STAGE_COUNT] = {
-#define UIR_STAGE(symbol, name, purpose, doing, share, run, each, print, read, checked, held, launch, key)             \
-    {name, purpose, doing, share, {0}, run, each, print, read, checked, UIR_##held, launch, key},
+#define UIR_STAGE(symbol, name, purpose, doing, share, run, each, print, read, checked, held, launch, runner, key)     \
+    {name, purpose, doing, share, {0}, run, each, print, read, checked, UIR_##held, launch, runner, key},
 #define UIR_STAGE_PASS(name, function, purpose, doing, share, checked, held)                                           \
     {name,                                                                                                             \
      purpose,                                                                                                          \
@@ -23,6 +23,7 @@ static const uir_stage_row rows[UIR_STAGE_COUNT] = {
      uir_compile_read_primitives,                                                                                      \
      checked,                                                                                                          \
      UIR_##held,                                                                                                       \
+     NULL,                                                                                                             \
      NULL,                                                                                                             \
      NULL},
 #include "compile/stages.def"

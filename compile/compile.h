@@ -171,6 +171,7 @@ typedef struct uir_stage_row {
     const char *checked;
     uir_stage_held held;
     uir_status (*launch)(const struct uir_launch *launch, void *const *outputs, uir_diagnostics *diagnostics);
+    const char *runner;
     uir_status (*key)(const uir_compile *compile, uir_text *text);
 } uir_stage_row;
 const uir_stage_row *uir_stage_get(uir_stage stage);

@@ -1,9 +1,10 @@
 #include "compile/kernel.h"
-#include "compile/device_kernel.h"
 
 #include "backends/descriptions/descriptions.h"
 #include "base/target_name.h"
+#include "compile/single.h"
 #include "compile/targets.h"
+#include "package/plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -149,86 +150,179 @@ uir_status uir_compile_emit_kernel(const uir_igraph *igraph, const char *emitter
 }
 
 /* ---- runners ---- */
+/* The one runner that is no device. */
+static const char interpreter[] = "interpreter";
+
 struct uir_kernel_runner {
     uir_allocator allocator;
-    const uir_target_engine *engine;
-    void *state;                  /* the engine's own; NULL: not open */
-    uir_device_kernel *on_device; /* NULL: the engine runs it */
+    const uir_igraph *igraph;
+    const volatile bool *cancel;
+    uir_target_object object; /* of a device that runs native code */
+    uir_text bytecode;        /* of another */
+    const uir_kernel_format *format;
+    uir_loaded_module *module;
+    uir_single *single; /* NULL: the interpreter runs it */
 };
 
-const char *uir_kernel_runner_name(size_t index) {
-    const uir_target_engine *engine = uir_engine_get(index);
-    return engine ? engine->name : NULL;
-}
-
-const char *uir_kernel_runner_variant(size_t index, size_t variant) {
-    const uir_target_engine *engine = uir_engine_get(index);
-    return engine ? engine->get_variant(variant) : NULL;
-}
-
-static const uir_target_engine *find_engine(uir_target_name name) {
-    const uir_target_engine *engine;
-    for (size_t i = 0; (engine = uir_engine_get(i)) != NULL; i++)
-        if (uir_target_name_is(name, engine->name)) return engine;
+/* The devices that are the host, which runs their first format; NULL past the end. */
+static const uir_device_row *get_host(size_t index) {
+    const uir_device_row *row;
+    for (size_t i = 0; (row = uir_device_get(i)) != NULL; i++)
+        if (!uir_device_has_driver(row) && index-- == 0) return row;
     return NULL;
 }
 
-bool uir_kernel_runner_is_threaded(const char *name) {
-    const uir_target_engine *engine = find_engine(uir_target_name_split(name));
-    return !engine || engine->threaded;
+const char *uir_kernel_runner_name(size_t index) {
+    const uir_device_row *row = index ? get_host(index - 1) : NULL;
+    return !index ? interpreter : row ? row->name : NULL;
 }
 
-static uir_status check_variant(const uir_target_engine *engine, const char *variant, uir_diagnostics *diagnostics) {
+const char *uir_kernel_runner_variant(size_t index, size_t variant) {
+    const uir_device_row *row = index ? get_host(index - 1) : NULL;
+    return row ? row->formats[0]->get_isa(variant) : NULL;
+}
+
+/* SIZE_MAX for an unknown name. */
+static size_t find_runner(uir_target_name name) {
+    for (size_t i = 0; uir_kernel_runner_name(i); i++)
+        if (uir_target_name_is(name, uir_kernel_runner_name(i))) return i;
+    return SIZE_MAX;
+}
+
+bool uir_kernel_runner_is_threaded(const char *name) {
+    return !uir_target_name_is(uir_target_name_split(name), interpreter);
+}
+
+static uir_status check_variant(size_t runner, const char *variant, uir_diagnostics *diagnostics) {
     char have[160] = "";
-    for (size_t i = 0; engine->get_variant(i); i++) {
+    const char *known;
+    for (size_t i = 0; (known = uir_kernel_runner_variant(runner, i)) != NULL; i++) {
         size_t used = strlen(have);
-        if (!strcmp(engine->get_variant(i), variant)) return UIR_STATUS_OK;
-        snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", engine->get_variant(i));
+        if (!strcmp(known, variant)) return UIR_STATUS_OK;
+        snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", known);
     }
     if (!have[0])
         return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "'%s' has no variants: leave out ':%s'",
-                         engine->name, variant);
+                         uir_kernel_runner_name(runner), variant);
     return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                     "'%s' has no variant '%s' on this machine; it has %s", engine->name, variant, have);
+                     "'%s' has no variant '%s' on this machine; it has %s", uir_kernel_runner_name(runner), variant,
+                     have);
 }
 
-static uir_status find_runner(const char *text, uir_diagnostics *diagnostics, const uir_target_engine **out_engine) {
+uir_status uir_kernel_runner_check(const char *text, uir_diagnostics *diagnostics) {
     const uir_target_name name = uir_target_name_split(text);
     char have[160] = "";
-    *out_engine = find_engine(name);
-    if (*out_engine) return name.variant ? check_variant(*out_engine, name.variant, diagnostics) : UIR_STATUS_OK;
-    for (size_t i = 0; uir_engine_get(i); i++)
-        snprintf(have + strlen(have), sizeof have - strlen(have), "%s%s", i ? ", " : "", uir_engine_get(i)->name);
+    size_t runner = find_runner(name);
+    if (runner != SIZE_MAX) return name.variant ? check_variant(runner, name.variant, diagnostics) : UIR_STATUS_OK;
+    for (size_t i = 0; uir_kernel_runner_name(i); i++)
+        snprintf(have + strlen(have), sizeof have - strlen(have), "%s%s", i ? ", " : "", uir_kernel_runner_name(i));
     return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "unknown runner of kernels '%s'; use one of %s",
                      text, have);
 }
 
-uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics) {
-    const uir_target_engine *engine;
-    return find_runner(name, diagnostics, &engine);
+static uir_status encode(uir_kernel_runner *r, const uir_device_row *row, uir_diagnostics *diagnostics) {
+    const uir_target *target = uir_target_of(row);
+    if (!target->encode)
+        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                         "device %s runs no bytecode: its kernels cannot be run one by one", row->name);
+    UIR_TRY(target->encode(r->igraph, diagnostics, &r->bytecode));
+    return uir_text_status(&r->bytecode);
 }
 
-static bool is_on_device(const char *name) {
-    const uir_device_row *row = uir_device_find(name, NULL);
-    return row && uir_device_has_driver(row);
+static uir_status open_on_device(uir_kernel_runner *r, const uir_device_row *row, const char *parameter,
+                                 uir_diagnostics *diagnostics) {
+    UIR_TRY(encode(r, row, diagnostics));
+    const uir_driver_image image = {UIR_PLAN_BYTECODE, r->bytecode.data, r->bytecode.length};
+    const uir_single_kernel kernel = {.igraph = r->igraph, .size = r->bytecode.length, .cancel = r->cancel};
+    return uir_single_open(&r->allocator, &kernel, row, parameter, &image, diagnostics, &r->single);
+}
+
+/* A program of the kernel alone, which the driver compiles. */
+static uir_status open_program(uir_kernel_runner *r, const uir_device_row *row, const char *parameter,
+                               uir_diagnostics *diagnostics) {
+    static const uir_target_build_options plain;
+    const uir_target *target = uir_target_of(row);
+    const uir_machine *machine = r->igraph->machine;
+    const uir_target_build_input input = {.variant = machine->chip, .igraphs = &r->igraph, .count = 1};
+    if (strcmp(machine->name, target->name) != 0)
+        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "kernel @%s is for %s:%s, and the device is %s",
+                         r->igraph->name, machine->name, machine->chip, row->name);
+    UIR_TRY(target->build(&r->allocator, &plain, &input, diagnostics, &r->object));
+    const uir_driver_image image = {target->program, r->object.bytes, r->object.size};
+    const uir_single_kernel kernel = {.igraph = r->igraph,
+                                      .symbol = r->object.symbols[0],
+                                      .scratch = target->scratch_bytes(r->igraph),
+                                      .size = r->object.size,
+                                      .cancel = r->cancel};
+    if (!kernel.scratch.id) return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
+    return uir_single_open(&r->allocator, &kernel, row, parameter, &image, diagnostics, &r->single);
 }
 
 const char *uir_kernel_runner_of(const char *name, const uir_igraph *igraph) {
     const uir_device_row *row = uir_device_find(name, NULL);
-    if (!is_on_device(name) || !strcmp(igraph->machine->name, uir_target_of(row)->name)) return name;
+    if (!row || !uir_device_has_driver(row) || !strcmp(igraph->machine->name, uir_target_of(row)->name)) return name;
     return uir_device_find_host(row)->name;
 }
 
-static uir_status create_on_device(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
-                                   const volatile bool *cancel, uir_diagnostics *diagnostics,
-                                   uir_kernel_runner **out_runner) {
-    const char *parameter;
-    const uir_device_row *row = uir_device_find(name, &parameter);
+static uir_status load(uir_kernel_runner *r, const uir_kernel_image *image, const uir_single_kernel *kernel,
+                       uir_diagnostics *diagnostics) {
+    UIR_TRY(r->format->load(&r->allocator, image, diagnostics, &r->module));
+    return uir_single_find(&r->allocator, kernel, r->format, r->module, diagnostics, &r->single);
+}
+
+static uir_status open_bytecode(uir_kernel_runner *r, const uir_device_row *row, const char *variant,
+                                uir_diagnostics *diagnostics) {
+    UIR_TRY(encode(r, row, diagnostics));
+    const uir_kernel_image image = {variant, r->bytecode.data, r->bytecode.length};
+    const uir_single_kernel kernel = {.igraph = r->igraph, .size = r->bytecode.length, .cancel = r->cancel};
+    return load(r, &image, &kernel, diagnostics);
+}
+
+static uir_status open_native(uir_kernel_runner *r, const uir_device_row *row, const char *variant,
+                              uir_diagnostics *diagnostics) {
+    const uir_target *target = uir_target_of(row);
+    uir_target_machine machine;
+    UIR_TRY(target->describe(variant, diagnostics, &machine));
+    if (!machine.runs_here)
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
+                         machine.variant);
+    const uir_target_build_options options = {.cancel = r->cancel};
+    const uir_target_build_input input = {.variant = machine.variant, .igraphs = &r->igraph, .count = 1};
+    UIR_TRY(target->build(&r->allocator, &options, &input, diagnostics, &r->object));
+    const uir_kernel_image image = {machine.variant, r->object.bytes, r->object.size};
+    const uir_single_kernel kernel = {.igraph = r->igraph,
+                                      .symbol = r->object.symbols[0],
+                                      .scratch = target->scratch_bytes(r->igraph),
+                                      .cancel = r->cancel};
+    return kernel.scratch.id ? load(r, &image, &kernel, diagnostics) : UIR_STATUS_OUT_OF_MEMORY;
+}
+
+static uir_status open_runner(uir_kernel_runner *r, const char *name, uir_diagnostics *diagnostics) {
+    const char *variant;
+    const uir_device_row *row = uir_device_find(name, &variant);
+    if (row && uir_device_has_driver(row))
+        return uir_target_of(row)->program ? open_program(r, row, variant, diagnostics)
+                                           : open_on_device(r, row, variant, diagnostics);
+    UIR_TRY(uir_kernel_runner_check(name, diagnostics));
+    if (!row) return UIR_STATUS_OK;
+    r->format = row->formats[0];
+    if (!r->format->native) return open_bytecode(r, row, variant, diagnostics);
+    if (strcmp(uir_target_of(row)->name, r->igraph->machine->name) != 0)
+        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "run the kernel on the interpreter",
+                              "kernel @%s is for '%s', not for '%s'", r->igraph->name, r->igraph->machine->name, name);
+    return open_native(r, row, variant, diagnostics);
+}
+
+uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
+                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
+                                    uir_kernel_runner **out_runner) {
     uir_kernel_runner *runner;
+    *out_runner = NULL;
     UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
-    *runner = (uir_kernel_runner){.allocator = *allocator};
-    uir_status status =
-        uir_device_kernel_open(allocator, row, parameter, igraph, cancel, diagnostics, &runner->on_device);
+    *runner = (uir_kernel_runner){
+        .allocator = *allocator, .igraph = igraph, .cancel = cancel, .object = {.allocator = *allocator}};
+    uir_text_init(&runner->bytecode, allocator);
+    uir_status status = open_runner(runner, name, diagnostics);
     if (status == UIR_STATUS_OK)
         *out_runner = runner;
     else
@@ -236,41 +330,18 @@ static uir_status create_on_device(const uir_allocator *allocator, const char *n
     return status;
 }
 
-uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
-                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
-                                    uir_kernel_runner **out_runner) {
-    const uir_target_engine *engine;
-    uir_kernel_runner *runner;
-    *out_runner = NULL;
-    if (is_on_device(name)) return create_on_device(allocator, name, igraph, cancel, diagnostics, out_runner);
-    UIR_TRY(find_runner(name, diagnostics, &engine));
-    if (engine->machine && strcmp(engine->machine, igraph->machine->name)) {
-        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "run the kernel on the interpreter",
-                              "kernel @%s is for '%s', not for '%s'", igraph->name, igraph->machine->name, name);
-    }
-    UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
-    *runner = (uir_kernel_runner){.allocator = *allocator, .engine = engine};
-    uir_status status =
-        engine->open(allocator, igraph, uir_target_name_split(name).variant, cancel, diagnostics, &runner->state);
-    if (status != UIR_STATUS_OK) {
-        runner->state = NULL;
-        uir_kernel_runner_destroy(runner);
-        return status;
-    }
-    *out_runner = runner;
-    return UIR_STATUS_OK;
-}
-
 void uir_kernel_runner_destroy(uir_kernel_runner *runner) {
     if (!runner) return;
     uir_allocator allocator = runner->allocator;
-    if (runner->state) runner->engine->close(runner->state);
-    uir_device_kernel_close(runner->on_device);
+    uir_single_destroy(runner->single);
+    if (runner->module) runner->format->unload(runner->module);
+    uir_text_deinit(&runner->bytecode);
+    uir_target_object_deinit(&runner->object);
     uir_release(&allocator, runner, sizeof *runner);
 }
 
 uir_status uir_kernel_runner_run(uir_kernel_runner *runner, const uir_kernel_arguments *arguments, const size_t *sizes,
                                  uint32_t threads, uir_diagnostics *diagnostics) {
-    if (runner->on_device) return uir_device_kernel_run(runner->on_device, arguments, sizes, diagnostics);
-    return runner->engine->run(runner->state, arguments, sizes, threads, diagnostics);
+    return runner->single ? uir_single_run_once(runner->single, arguments, sizes, threads, diagnostics)
+                          : uir_igraph_interpret(runner->igraph, arguments, runner->cancel, diagnostics);
 }

@@ -1,4 +1,4 @@
-/* Runs kernels on the devices of this build: the table of engines for iGraphs, for tools and tests.
+/* Runs kernels on the devices of this build, by name, for tools and tests.
  *
  * In: a verified iGraph and the name of a runner: "interpreter", "vm[:isa]", "cpu[:variant]", or a device with memory
  * of its own as "null:7". Out: its run on a caller's buffers. */

@@ -418,18 +418,6 @@ uir_status uir_launch_igraph(const uir_launch *l, const char *runner, void *cons
     return status;
 }
 
-uir_status uir_launch_interpreted(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
-    return uir_launch_igraph(l, "interpreter", outputs, diagnostics);
-}
-
-uir_status uir_launch_vm(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
-    return uir_launch_igraph(l, "vm", outputs, diagnostics);
-}
-
-uir_status uir_launch_native(const uir_launch *l, void *const *outputs, uir_diagnostics *diagnostics) {
-    return uir_launch_igraph(l, "cpu", outputs, diagnostics);
-}
-
 uir_status uir_launch_estimate(const uir_launch *l, uir_diagnostics *diagnostics, const uir_machine **out_device,
                                uir_estimate *out_estimate) {
     int64_t tiles[UIR_LAUNCH_MAX_SIZES];

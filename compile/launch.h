@@ -35,9 +35,6 @@ bool uir_launch_find(uir_launcher *launcher, const uir_node_values *values, uir_
  * `outputs`: buffers for the group's results, row-major. */
 uir_status uir_launch_naive(const uir_launch *launch, void *const *outputs, uir_diagnostics *diagnostics);
 uir_status uir_launch_scheduled(const uir_launch *launch, void *const *outputs, uir_diagnostics *diagnostics);
-uir_status uir_launch_interpreted(const uir_launch *launch, void *const *outputs, uir_diagnostics *diagnostics);
-uir_status uir_launch_vm(const uir_launch *launch, void *const *outputs, uir_diagnostics *diagnostics);
-uir_status uir_launch_native(const uir_launch *launch, void *const *outputs, uir_diagnostics *diagnostics);
 /* Runs its iGraph. `runner` as for uir_kernel_runner_create; created once for each kernel. */
 uir_status uir_launch_igraph(const uir_launch *launch, const char *runner, void *const *outputs,
                              uir_diagnostics *diagnostics);

@@ -1,4 +1,4 @@
-/* Finds the targets and engines of backends.def, for the compiler. In: a device, or a name. Out: a row of a table. */
+/* Finds the targets of backends.def, for the compiler. In: a device, or a name. Out: a row of a table. */
 #ifndef UIR_COMPILE_TARGETS_H
 #define UIR_COMPILE_TARGETS_H
 
@@ -24,7 +24,5 @@ void uir_target_describe_key(const uir_device_row *row, const uir_target_machine
 const uir_target *uir_target_get(size_t index);
 /* NULL for an unknown name. */
 const uir_target *uir_target_find(const char *name);
-/* The engines for single kernels, the interpreter first; NULL past the end. */
-const uir_target_engine *uir_engine_get(size_t index);
 
 #endif

@@ -5,7 +5,7 @@
 static const uir_kernel_format uir_no_format;
 static const uir_driver uir_no_driver;
 
-#define UIR_BACKEND(name, target, engine, format, fallback, driver)                                                    \
+#define UIR_BACKEND(name, target, format, fallback, driver)                                                            \
     extern const uir_kernel_format format, fallback;                                                                   \
     extern const uir_driver driver;
 #include "backends/backends.def"
@@ -19,8 +19,7 @@ enum {
 };
 
 static const uir_device_row rows[BACKEND_COUNT] = {
-#define UIR_BACKEND(name, target, engine, format, fallback, driver)                                                    \
-    {#name, BACKEND_##name, {&format, &fallback}, &driver},
+#define UIR_BACKEND(name, target, format, fallback, driver) {#name, BACKEND_##name, {&format, &fallback}, &driver},
 #include "backends/backends.def"
 #undef UIR_BACKEND
 };

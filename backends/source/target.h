@@ -1,6 +1,6 @@
 /* The compiler's interface of a backend: describes machines, emits, builds and encodes kernels.
  *
- * In: verified iGraphs for the backend's machine. Out: their source, a shared object, bytecode, runs of single kernels.
+ * In: verified iGraphs for the backend's machine. Out: their source, a shared object, bytecode.
  * A target is a table of functions that backends.def names; every member but `name` and one of `emit` and `narrow` may
  * be NULL. */
 #ifndef UIR_BACKENDS_SOURCE_TARGET_H
@@ -120,21 +120,5 @@ typedef struct uir_target {
     /* Appends a kernel's bytecode. UNSUPPORTED if the bytecode lacks a feature of the kernel. */
     uir_status (*encode)(const uir_igraph *igraph, uir_diagnostics *diagnostics, uir_text *bytes);
 } uir_target;
-
-/* ---- runs of single kernels, for tools and tests ---- */
-typedef struct uir_target_engine {
-    const char *name;    /* "vm" */
-    const char *machine; /* whose kernels it runs; NULL: any machine's */
-    /* `variant`: a name behind the colon, or NULL. `cancel` (or NULL) is polled here and in runs: CANCELLED.
-     * `*out_state` is this engine's own. */
-    uir_status (*open)(const uir_allocator *allocator, const uir_igraph *igraph, const char *variant,
-                       const volatile bool *cancel, uir_diagnostics *diagnostics, void **out_state);
-    void (*close)(void *state);
-    /* `sizes[i]`: bytes of `arguments->pointers[i]`. */
-    uir_status (*run)(void *state, const uir_kernel_arguments *arguments, const size_t *sizes, uint32_t threads,
-                      uir_diagnostics *diagnostics);
-    const char *(*get_variant)(size_t index); /* names that run on this machine; NULL past the end */
-    bool threaded;                            /* runs share their work among the threads */
-} uir_target_engine;
 
 #endif

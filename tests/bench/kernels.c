@@ -4,8 +4,8 @@
  * medians (--best: the fastest rounds of both, for a machine that others use). Every timed kernel's output is then
  * checked against a plain double reference. Exit code 1: a result is wrong. Missing a target is shown, not an error: a
  * busy machine misses them too. */
-#include "backends/cpu/target/cpu.h"
 #include "backends/cpu/driver/limits.h"
+#include "tests/backends/cpu/native.h"
 #include "references.h"
 
 #include <math.h>
@@ -242,7 +242,7 @@ static double limit_once(const bench_case *c, memory *m, const void *from, void 
     return uir_cpu_limit_copy(way, to, from, (size_t)c->copy_bytes);
 }
 
-static void measure(const options *o, const bench_case *c, uir_cpu_launch *launch, memory *m, outcome *out) {
+static void measure(const options *o, const bench_case *c, uir_single *single, memory *m, outcome *out) {
     static double kernel[MAX_ROUNDS], limits[8][MAX_ROUNDS];
     size_t ways = c->flops > 0        ? uir_cpu_limit_multiply_add_ways()
                   : c->read_bytes > 0 ? uir_cpu_limit_read_ways()
@@ -254,14 +254,14 @@ static void measure(const options *o, const bench_case *c, uir_cpu_launch *launc
     void *to = c->copy_bytes > 0 ? aligned_alloc(4096, (size_t)c->copy_bytes) : NULL;
     if (to) memset(to, 0, (size_t)c->copy_bytes);
     /* Short kernels run several times between two looks at the clock. */
-    uir_cpu_launch_run(launch);
+    (void)uir_single_run(single, NULL);
     double start = uir_cpu_limit_now();
-    uir_cpu_launch_run(launch);
+    (void)uir_single_run(single, NULL);
     double once = uir_cpu_limit_now() - start;
     int repeats = once < 2e-3 ? (int)(2e-3 / (once + 1e-9)) + 1 : 1;
     for (int r = 0; r < o->rounds; r++) {
         start = uir_cpu_limit_now();
-        for (int i = 0; i < repeats; i++) uir_cpu_launch_run(launch);
+        for (int i = 0; i < repeats; i++) (void)uir_single_run(single, NULL);
         kernel[r] = (uir_cpu_limit_now() - start) / repeats;
         for (size_t w = 0; w < ways; w++) {
             double total = 0;
@@ -283,8 +283,8 @@ static uir_status run_case(const options *o, const bench_case *c, const uir_cpu_
     uir_allocator allocator = uir_allocator_system();
     uir_igraph *g = NULL;
     uir_text source;
-    uir_cpu_module *module = NULL;
-    uir_cpu_launch *launch = NULL;
+    uir_loaded_module *module = NULL;
+    uir_single *single = NULL;
     memory m = {.count = 0};
     int64_t tiles[16], *values = NULL;
     bool *bound = NULL;
@@ -298,17 +298,18 @@ static uir_status run_case(const options *o, const bench_case *c, const uir_cpu_
     status = !values || !bound ? UIR_STATUS_OUT_OF_MEMORY : uir_igraph_choose_tiles(g, c->dims, 1, tiles, diagnostics);
     if (status == UIR_STATUS_OK) status = uir_igraph_bind(g, c->dims, tiles, values, bound, diagnostics);
     if (status == UIR_STATUS_OK) status = uir_cpu_emit(kernels, 1, &source, diagnostics);
-    if (status == UIR_STATUS_OK)
-        status = uir_cpu_compile(&allocator, &compile, source.data, source.length, diagnostics, &module);
+    if (status == UIR_STATUS_OK) status = native_compile(&allocator, &compile, &source, diagnostics, &module);
     if (status == UIR_STATUS_OK) status = fill_memory(g, c, values, &m);
     uir_kernel_arguments arguments = {c->dims, tiles, m.pointers};
-    if (status == UIR_STATUS_OK) status = uir_cpu_launch_create(module, g, 0, &arguments, diagnostics, &launch);
+    if (status == UIR_STATUS_OK) status = native_find(module, g, 0, diagnostics, &single);
+    if (status == UIR_STATUS_OK) status = uir_single_bind(single, &arguments, m.bytes, 1, diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_single_run(single, diagnostics);
     if (status != UIR_STATUS_OK) goto done;
-    measure(o, c, launch, &m, out);
+    measure(o, c, single, &m, out);
     out->error = c->check(c, (const float *const *)m.plain, m.pointers[m.output]);
 done:
-    uir_cpu_launch_destroy(launch);
-    uir_cpu_module_destroy(module);
+    uir_single_destroy(single);
+    native_unload(module);
     if (g) uir_igraph_destroy(g);
     uir_text_deinit(&source);
     release(&m);

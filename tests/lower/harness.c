@@ -5,6 +5,7 @@
 #include "backends/vm/vm.h"
 #include "lower/select/kernel.h"
 #include "lower/schedule/schedule.h"
+#include "tests/backends/cpu/native.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -463,7 +464,7 @@ static bool run_igraph(runner *r, uint32_t variant, const int64_t *sizes, void *
     uir_kernel_arguments arguments = {sizes, tiles, pointers};
     if (good && stage == LOWER_RUN_IGRAPH) good = uir_igraph_interpret(g, &arguments, NULL, &d) == UIR_STATUS_OK;
     if (good && stage == LOWER_RUN_NATIVE)
-        good = uir_cpu_run(r->c->native, g, r->c->native_first + variant, &arguments, 1, &d) == UIR_STATUS_OK;
+        good = native_run(r->c->native, g, r->c->native_first + variant, &arguments, bytes, 1, &d) == UIR_STATUS_OK;
     if (good && stage == LOWER_RUN_VM) {
         uir_text code;
         uir_vm_kernel *kernel = NULL;

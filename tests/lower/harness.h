@@ -38,7 +38,7 @@ typedef struct lower_check {
     uir_parameters given;     /* the record of parameters */
     uir_lowered lowered;      /* of lower_prepare */
     uir_text kernel_text;
-    const struct uir_cpu_module *native; /* NULL, or where the kernels are compiled, the first one by this number */
+    struct uir_loaded_module *native; /* NULL, or where the kernels are compiled, the first one by this number */
     uint32_t native_first;
     lower_stage stage; /* the one that failed; FINE */
     uint32_t ran;      /* variants that ran */

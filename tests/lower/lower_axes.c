@@ -7,6 +7,7 @@
 #include "backends/cpu/target/cpu.h"
 #include "fusion/fusion.h"
 #include "tests/ir/graph/random_graph.h"
+#include "tests/backends/cpu/native.h"
 #include "tests/lower/axis_modules.h"
 #include "tests/lower/harness.h"
 
@@ -74,12 +75,12 @@ static void prepare(campaign *c, uint32_t module) {
     }
 }
 
-static uir_cpu_module *compile(campaign *c) {
+static uir_loaded_module *compile(campaign *c) {
     const uir_igraph **kernels = calloc(GROUPS * 8, sizeof *kernels);
     uint32_t count = 0;
     uir_text source;
     uir_diagnostics d;
-    uir_cpu_module *module = NULL;
+    uir_loaded_module *module = NULL;
     uir_cpu_compile_options options = {.variant = c->cpu.variant, .extra_flags = "-O1", .timeout_ms = 600000};
     uir_text_init(&source, &c->allocator);
     uir_diagnostics_init(&d, &c->allocator);
@@ -90,7 +91,7 @@ static uir_cpu_module *compile(campaign *c) {
             kernels[count++] = check->lowered.igraphs.igraphs[k];
     }
     if (count && (uir_cpu_emit(kernels, count, &source, &d) != UIR_STATUS_OK ||
-                  uir_cpu_compile(&c->allocator, &options, source.data, source.length, &d, &module) != UIR_STATUS_OK)) {
+                  native_compile(&c->allocator, &options, &source, &d, &module) != UIR_STATUS_OK)) {
         fprintf(stderr, "FAILED: %u kernels do not compile: %s\n", count, d.first ? d.first->message : "?");
         c->failed++;
     }
@@ -102,7 +103,7 @@ static uir_cpu_module *compile(campaign *c) {
     return module;
 }
 
-static void run_group(campaign *c, group *g, const uir_cpu_module *native, uint64_t seed) {
+static void run_group(campaign *c, group *g, uir_loaded_module *native, uint64_t seed) {
     const fixture *f = &c->fixtures[g->module];
     uint32_t symbols = uir_dims_symbol_count(f->module->dims), rounds = c->extents[g->module] ? 1 : 2;
     int64_t *values = calloc(symbols + 1, sizeof *values);
@@ -121,12 +122,12 @@ static void run_group(campaign *c, group *g, const uir_cpu_module *native, uint6
 }
 
 static void finish_batch(campaign *c) {
-    uir_cpu_module *native = compile(c);
+    uir_loaded_module *native = compile(c);
     for (uint32_t i = 0; i < c->group_count; i++) {
         if (native) run_group(c, &c->groups[i], native, c->modules * 1000 + i);
         lower_finish(&c->groups[i].check);
     }
-    uir_cpu_module_destroy(native);
+    native_unload(native);
     for (uint32_t i = 0; i < c->module_count; i++) fixture_close(&c->fixtures[i]);
     c->modules += c->module_count;
     c->module_count = c->group_count = 0;

@@ -1,4 +1,4 @@
-/* Source to a loaded shared object: a private folder, the system's C compiler without a shell, dlopen. */
+/* Source to a shared object: a private folder, the system's C compiler without a shell. */
 #include "backends/cpu/target/compile.h"
 #include "backends/cpu/target/build.h"
 #include "backends/cpu/target/jobs.h"
@@ -6,7 +6,6 @@
 #include "cache/digest.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -204,51 +203,17 @@ void uir_cpu_remove_folder(const char *folder) {
 }
 
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
-                           size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module) {
+                           size_t length, uir_diagnostics *diagnostics, void **out_bytes, size_t *out_size) {
     char folder[512], output[600], mark[UIR_CPU_MARK_SIZE];
-    uir_cpu_module *module;
-    UIR_TRY_ALLOCATE(module, uir_allocate_zeroed(allocator, sizeof *module));
-    module->allocator = *allocator;
-    uir_status status = uir_cpu_make_folder(folder, diagnostics);
-    if (status != UIR_STATUS_OK) {
-        uir_release(allocator, module, sizeof *module);
-        return status;
-    }
+    UIR_TRY(uir_cpu_make_folder(folder, diagnostics));
     snprintf(output, sizeof output, "%s/kernels.so", folder);
-    status = build(allocator, options, source, length, folder, output, mark, diagnostics);
-    if (status == UIR_STATUS_OK) {
-        module->handle = dlopen(output, RTLD_NOW | RTLD_LOCAL);
-        if (!module->handle)
-            status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "compiled kernels cannot be loaded: %s",
-                               dlerror());
-        else if (!dlsym(module->handle, mark))
-            status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
-                               "compiled kernels cannot be loaded: another object is loaded as %s", output);
-    }
+    uir_status status = build(allocator, options, source, length, folder, output, mark, diagnostics);
+    if (status == UIR_STATUS_OK && access(output, R_OK) != 0)
+        status = uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                           "the C compiler '%s' reported success but wrote nothing", cpu_find_compiler(options));
+    if (status == UIR_STATUS_OK) status = uir_cpu_read_file(allocator, output, diagnostics, out_bytes, out_size);
     uir_cpu_remove_folder(folder);
-    if (status != UIR_STATUS_OK) {
-        if (module->handle) dlclose(module->handle);
-        uir_release(allocator, module, sizeof *module);
-        return status;
-    }
-    *out_module = module;
-    return UIR_STATUS_OK;
-}
-
-void uir_cpu_module_destroy(uir_cpu_module *module) {
-    if (!module) return;
-    uir_allocator allocator = module->allocator;
-    if (module->handle) dlclose(module->handle);
-    uir_release(&allocator, module, sizeof *module);
-}
-
-uir_cpu_phase_function uir_cpu_module_find(const uir_cpu_module *module, const char *symbol, uint32_t phase) {
-    char name[120];
-    uir_cpu_phase_function function = NULL;
-    snprintf(name, sizeof name, "%s_phase%u", symbol, phase);
-    void *address = dlsym(module->handle, name);
-    memcpy(&function, &address, sizeof function); /* POSIX: the same size and meaning */
-    return function;
+    return status;
 }
 
 uir_status uir_cpu_compile_program(const uir_allocator *allocator, const uir_cpu_compile_options *options,

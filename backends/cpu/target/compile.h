@@ -1,21 +1,9 @@
-/* Internal declarations of the CPU target: a loaded object (for launch.c), the compiler and its arguments (for
- * build.c). */
+/* Internal declarations of the CPU target: the compiler and its arguments, for build.c. */
 #ifndef UIR_BACKENDS_CPU_TARGET_COMPILE_H
 #define UIR_BACKENDS_CPU_TARGET_COMPILE_H
 
 #include "backends/cpu/target/cpu.h"
 #include "backends/cpu/target/mark.h"
-
-typedef void (*uir_cpu_phase_function)(const int64_t *symbols, void *const *pointers, void *scratch, int64_t begin,
-                                       int64_t end, const volatile bool *cancel);
-
-struct uir_cpu_module {
-    uir_allocator allocator;
-    void *handle;
-};
-
-/* NULL if the object lacks the phase. */
-uir_cpu_phase_function uir_cpu_module_find(const uir_cpu_module *module, const char *symbol, uint32_t phase);
 
 /* The words of a command, separated by blanks, without quoting or expansion. */
 #define UIR_CPU_WORDS_MAX 192

@@ -1,7 +1,7 @@
-/* The CPU target: describes the device, emits C source, and compiles, loads and launches kernels.
+/* The CPU target: describes the device, emits C source and compiles it.
  *
  * In: verified iGraphs `on cpu`. Out: a device description, readable C source with GNU vector extensions, a shared
- * object made by the system's C compiler, and runs of its kernels. The source is the same for every ISA; the compiler's
+ * object made by the system's C compiler. The source is the same for every ISA; the compiler's
  * -m flags choose the ISA.
  *
  * A kernel's phase k is `void <symbol>_phase<k>(const int64_t *symbols, void *const *pointers, void *scratch, int64_t
@@ -61,7 +61,7 @@ uir_dim uir_cpu_scratch_bytes(const uir_igraph *igraph);
 /* Evaluates this expression; `values` are those of uir_igraph_bind. */
 uir_status uir_cpu_scratch_size(const uir_igraph *igraph, const int64_t *values, size_t *out_size);
 
-/* ---- compile and load ---- */
+/* ---- compile ---- */
 typedef struct uir_cpu_compile_options {
     uir_cpu_variant variant;
     const char *compiler;        /* NULL: $CC, else the first found of cc, gcc, clang */
@@ -73,13 +73,11 @@ typedef struct uir_cpu_compile_options {
     const volatile bool *cancel; /* once true, also from a signal handler, the compiler is killed; may be NULL */
 } uir_cpu_compile_options;
 
-typedef struct uir_cpu_module uir_cpu_module; /* a loaded shared object */
-
-/* Compiles in a private temporary folder, removed afterwards. DEVICE_FAILED with the compiler's first lines. CANCELLED
- * without a message: the compiler and its children are killed. */
+/* Compiles in a private temporary folder, removed afterwards. Out: the bytes of a shared object, the allocator's block.
+ * DEVICE_FAILED with the compiler's first lines. CANCELLED without a message: the compiler and its children are
+ * killed. */
 uir_status uir_cpu_compile(const uir_allocator *allocator, const uir_cpu_compile_options *options, const char *source,
-                           size_t length, uir_diagnostics *diagnostics, uir_cpu_module **out_module);
-void uir_cpu_module_destroy(uir_cpu_module *module);
+                           size_t length, uir_diagnostics *diagnostics, void **out_bytes, size_t *out_size);
 
 /* Compiles one C program (its main included) into the file `path`; aarch64 by Debian's cross compiler, linked
  * statically. */
@@ -92,19 +90,5 @@ uir_status uir_cpu_emit_main(const uir_igraph *const *igraphs, uint32_t count, u
  * contents of all dram pointers in order. */
 uir_status uir_cpu_write_call(const uir_igraph *igraph, uint32_t index, const uir_kernel_arguments *arguments,
                               uir_diagnostics *diagnostics, uir_text *call, size_t *out_answer_size);
-
-/* ---- run ---- */
-/* Runs kernel `index` of the module's source, compiled from `igraph`. Threads split each phase's flat indices; 0 and 1:
- * the caller's thread only. */
-uir_status uir_cpu_run(const uir_cpu_module *module, const uir_igraph *igraph, uint32_t index,
-                       const uir_kernel_arguments *arguments, uint32_t threads, uir_diagnostics *diagnostics);
-
-/* A kernel bound to sizes and memory once, to be launched many times without allocation. */
-typedef struct uir_cpu_launch uir_cpu_launch;
-uir_status uir_cpu_launch_create(const uir_cpu_module *module, const uir_igraph *igraph, uint32_t index,
-                                 const uir_kernel_arguments *arguments, uir_diagnostics *diagnostics,
-                                 uir_cpu_launch **out_launch);
-void uir_cpu_launch_run(uir_cpu_launch *launch); /* on the caller's thread */
-void uir_cpu_launch_destroy(uir_cpu_launch *launch);
 
 #endif

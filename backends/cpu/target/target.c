@@ -1,4 +1,4 @@
-/* The tables of functions that backends.def names, over this folder's own interfaces. */
+/* The table of functions that backends.def names, over this folder's own interfaces. */
 #include "backends/cpu/target/target.h"
 
 #include "backends/cpu/target/build.h"
@@ -51,64 +51,3 @@ const uir_target uir_cpu_target = {.name = "cpu",
                                    .name_symbols = uir_target_name_symbols,
                                    .build = build,
                                    .encode = uir_vm_encode};
-
-/* ---- the engine ---- */
-typedef struct native_kernel {
-    uir_allocator allocator;
-    const uir_igraph *igraph;
-    uir_cpu_module *module;
-} native_kernel;
-
-static void close_kernel(void *state) {
-    native_kernel *k = state;
-    if (!k) return;
-    uir_allocator allocator = k->allocator;
-    uir_cpu_module_destroy(k->module);
-    uir_release(&allocator, k, sizeof *k);
-}
-
-static uir_status open_kernel(const uir_allocator *allocator, const uir_igraph *igraph, const char *variant,
-                              const volatile bool *cancel, uir_diagnostics *diagnostics, void **out_state) {
-    uir_cpu_device cpu;
-    uir_text source;
-    native_kernel *k;
-    UIR_TRY(uir_cpu_describe(variant, diagnostics, &cpu));
-    if (!cpu.runs_here)
-        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
-                         uir_cpu_variant_name(cpu.variant));
-    UIR_TRY_ALLOCATE(k, uir_allocate_zeroed(allocator, sizeof *k));
-    *k = (native_kernel){.allocator = *allocator, .igraph = igraph};
-    uir_text_init(&source, allocator);
-    uir_status status = emit(igraph, 0, &source, diagnostics);
-    const uir_cpu_compile_options options = {.variant = cpu.variant, .cancel = cancel};
-    if (status == UIR_STATUS_OK)
-        status = uir_cpu_compile(allocator, &options, source.data, source.length, diagnostics, &k->module);
-    uir_text_deinit(&source);
-    *out_state = k;
-    if (status == UIR_STATUS_OK) return status;
-    close_kernel(k);
-    return status;
-}
-
-static uir_status run_kernel(void *state, const uir_kernel_arguments *arguments, const size_t *sizes, uint32_t threads,
-                             uir_diagnostics *diagnostics) {
-    const native_kernel *k = state;
-    (void)sizes;
-    return uir_cpu_run(k->module, k->igraph, 0, arguments, threads, diagnostics);
-}
-
-static const char *get_variant(size_t index) {
-    for (int v = 0; v < UIR_CPU_VARIANT_COUNT; v++) {
-        if (uir_cpu_variant_runs_here((uir_cpu_variant)v) && index-- == 0)
-            return uir_cpu_variant_name((uir_cpu_variant)v);
-    }
-    return NULL;
-}
-
-const uir_target_engine uir_cpu_engine = {.name = "cpu",
-                                          .machine = "cpu",
-                                          .open = open_kernel,
-                                          .close = close_kernel,
-                                          .run = run_kernel,
-                                          .get_variant = get_variant,
-                                          .threaded = true};

@@ -3,6 +3,7 @@
  *
  *   test_cpu_build [all]    (all: what a compiler does is seen on every kernel of the zoo, not on a share of them) */
 #include "tests/backends/cpu/here.h"
+#include "tests/backends/cpu/native.h"
 #include "tests/ir/kernel/support.h"
 
 #include "backends/cpu/target/build.h"
@@ -159,16 +160,17 @@ static void test_every_kernel_is_there_once(void **state) {
 }
 
 /* A product with rows and columns left over, in an object whose shared part lies in another file than the kernel. */
-static void run_product(const uir_cpu_module *module, const uir_igraph *kernel, float *y) {
+static void run_product(uir_loaded_module *module, const uir_igraph *kernel, float *y) {
     enum { M = 31, K = 37, N = 81 };
     static float x[M * K], w[K * 96], b[N], sums[M * N];
     int64_t dims[] = {M, K, N}, tiles[] = {12, 16};
     void *pointers[] = {x, w, b, y, sums};
+    const size_t sizes[] = {sizeof x, sizeof w, sizeof b, sizeof sums, sizeof sums};
     uir_kernel_arguments arguments = {dims, tiles, pointers};
     for (int i = 0; i < M * K; i++) x[i] = (float)(i % 97) / 31 - 1.5f;
     for (int i = 0; i < K * 96; i++) w[i] = (float)(i % 89) / 29 - 1.5f;
     for (int i = 0; i < N; i++) b[i] = (float)i / 7;
-    assert_int_equal(uir_cpu_run(module, kernel, 0, &arguments, 2, NULL), UIR_STATUS_OK);
+    assert_int_equal(native_run(module, kernel, 0, &arguments, sizes, 2, NULL), UIR_STATUS_OK);
 }
 
 static void test_same_results_as_one_file(void **state) {
@@ -176,7 +178,7 @@ static void test_same_results_as_one_file(void **state) {
     static float one[31 * 81], many[31 * 81];
     model m;
     uir_target_object object;
-    uir_cpu_module *module;
+    uir_loaded_module *module, *loaded;
     uir_cpu_device device;
     uir_text source;
     const uir_igraph *kernels[KERNELS_MAX];
@@ -194,19 +196,19 @@ static void test_same_results_as_one_file(void **state) {
     uir_cpu_build_options options = {.compile = {.variant = device.variant}};
     assert_int_equal(uir_cpu_build(&m.zoo.allocator, &options, kernels, count, &m.zoo.diagnostics, &object), 0);
     assert_true(object.file_count > 1);
-    uir_cpu_module loaded = {m.zoo.allocator, load(&object)};
-    run_product(&loaded, kernels[0], many);
+    const uir_kernel_image image = {uir_cpu_variant_name(device.variant), object.bytes, object.size};
+    assert_int_equal(uir_cpu_format.load(&m.zoo.allocator, &image, &m.zoo.diagnostics, &loaded), UIR_STATUS_OK);
+    run_product(loaded, kernels[0], many);
     uir_text_init(&source, &m.zoo.allocator);
     assert_int_equal(uir_cpu_emit(kernels, 1, &source, &m.zoo.diagnostics), UIR_STATUS_OK);
-    assert_int_equal(
-        uir_cpu_compile(&m.zoo.allocator, &options.compile, source.data, source.length, &m.zoo.diagnostics, &module),
-        UIR_STATUS_OK);
+    assert_int_equal(native_compile(&m.zoo.allocator, &options.compile, &source, &m.zoo.diagnostics, &module),
+                     UIR_STATUS_OK);
     run_product(module, kernels[0], one);
     assert_memory_equal(one, many, sizeof one);
     assert_true(one[0] != one[1]);
-    uir_cpu_module_destroy(module);
+    native_unload(module);
     uir_text_deinit(&source);
-    dlclose(loaded.handle);
+    native_unload(loaded);
     uir_target_object_deinit(&object);
     close_model(&m);
 }

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "backends/cpu/target/cpu.h"
 #include "tests/backends/cpu/here.h"
+#include "tests/backends/cpu/native.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -80,13 +80,12 @@ static void emit(fixture *f, const uir_igraph *g, uir_text *text) {
     assert_int_equal(uir_cpu_emit(kernels, 1, text, &f->diagnostics), UIR_STATUS_OK);
 }
 
-static uir_cpu_module *compile(fixture *f, const uir_igraph *g) {
+static uir_loaded_module *compile(fixture *f, const uir_igraph *g) {
     uir_text text;
     uir_cpu_compile_options options = {.variant = f->device.variant};
-    uir_cpu_module *module = NULL;
+    uir_loaded_module *module = NULL;
     emit(f, g, &text);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
-                     UIR_STATUS_OK);
+    assert_int_equal(native_compile(&f->allocator, &options, &text, &f->diagnostics, &module), UIR_STATUS_OK);
     uir_text_deinit(&text);
     return module;
 }
@@ -272,20 +271,20 @@ static void test_names_that_c_has(void **state) {
                                  "  }\n"
                                  "}\n";
     uir_text text;
-    uir_cpu_module *module;
+    uir_loaded_module *module;
     uir_igraph *g = read_kernel(f, kernel);
     uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC};
     emit(f, g, &text);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
-                     UIR_STATUS_OK);
+    assert_int_equal(native_compile(&f->allocator, &options, &text, &f->diagnostics, &module), UIR_STATUS_OK);
     assert_null(f->diagnostics.first); /* not even a warning */
     float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
     int64_t dims[] = {2, 3}, tiles[1];
     void *pointers[] = {x, y};
+    const size_t sizes[] = {sizeof x, sizeof y};
     uir_kernel_arguments arguments = {dims, tiles, pointers};
-    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
+    assert_int_equal(native_run(module, g, 0, &arguments, sizes, 1, &f->diagnostics), UIR_STATUS_OK);
     for (int i = 0; i < 6; i++) assert_true(y[i] == x[i] + 1);
-    uir_cpu_module_destroy(module);
+    native_unload(module);
     uir_text_deinit(&text);
     uir_igraph_destroy(g);
 }
@@ -304,10 +303,11 @@ static void test_running_sum(void **state) {
                                    "}\n");
     float x[ROWS * LENGTH], y[ROWS * LENGTH] = {0};
     void *pointers[] = {x, y};
+    const size_t sizes[] = {sizeof x, sizeof y};
     uir_kernel_arguments arguments = {NULL, NULL, pointers};
     for (int i = 0; i < ROWS * LENGTH; i++) x[i] = (float)(i + 1);
-    uir_cpu_module *module = compile(f, g);
-    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
+    uir_loaded_module *module = compile(f, g);
+    assert_int_equal(native_run(module, g, 0, &arguments, sizes, 1, &f->diagnostics), UIR_STATUS_OK);
     for (int r = 0; r < ROWS; r++) {
         float sum = 0;
         for (int i = 0; i < LENGTH; i++) {
@@ -315,7 +315,7 @@ static void test_running_sum(void **state) {
             assert_true(sum == y[r * LENGTH + i]);
         }
     }
-    uir_cpu_module_destroy(module);
+    native_unload(module);
     uir_igraph_destroy(g);
 }
 
@@ -355,18 +355,20 @@ static const turns turns_rows[] = {
     {"let a = l*2 - l\n" GREATEST LESS_AND_SUM "binary.mul.f32 %y[a, " ROW "], %t[0, " ROW "], %r[0, 0] stream\n",
      false}};
 
-static void run_turns(fixture *f, const uir_cpu_module *module, const uir_igraph *g, const int64_t *symbols, float *x,
+enum { MOST_ROWS = 5, MOST = 70, TURNS_BYTES = MOST_ROWS * MOST * sizeof(float) };
+
+static void run_turns(fixture *f, uir_loaded_module *module, const uir_igraph *g, const int64_t *symbols, float *x,
                       float *y) {
     void *pointers[] = {x, y};
+    const size_t sizes[] = {TURNS_BYTES, TURNS_BYTES};
     uir_kernel_arguments arguments = {symbols, NULL, pointers};
-    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_OK);
+    assert_int_equal(native_run(module, g, 0, &arguments, sizes, 1, &f->diagnostics), UIR_STATUS_OK);
 }
 
 /* The last run of a turn goes with the first of the next where neither touches what the other writes, to the same bits
  * as one after the other. */
 static void test_overlapping_turns(void **state) {
     fixture *f = *state;
-    enum { MOST_ROWS = 5, MOST = 70 };
     static const int64_t sizes[][2] = {{0, 64}, {1, 64}, {2, 33}, {5, 70}};
     float x[MOST_ROWS * MOST], y[2][MOST_ROWS * MOST];
     for (int i = 0; i < MOST_ROWS * MOST; i++) x[i] = (float)((i * 37) % 101) / 7;
@@ -384,14 +386,14 @@ static void test_overlapping_turns(void **state) {
         emit(f, runs, &source);
         if (!strstr(source.data, "_before") == turns_rows[i].overlap) fail_msg("row %zu: %s", i, kernel.data);
         uir_text_deinit(&source);
-        uir_cpu_module *modules[] = {compile(f, runs), compile(f, apart)};
+        uir_loaded_module *modules[] = {compile(f, runs), compile(f, apart)};
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             memset(y, 0, sizeof y);
             run_turns(f, modules[0], runs, sizes[k], x, y[0]);
             run_turns(f, modules[1], apart, sizes[k], x, y[1]);
             assert_memory_equal(y[0], y[1], sizeof y[0]);
         }
-        for (size_t m = 0; m < 2; m++) uir_cpu_module_destroy(modules[m]);
+        for (size_t m = 0; m < 2; m++) native_unload(modules[m]);
         uir_igraph_destroy(runs);
         uir_igraph_destroy(apart);
         uir_text_deinit(&kernel);
@@ -419,34 +421,41 @@ static void test_compiler_is_no_shell(void **state) {
     fixture *f = *state;
     char folder[256], before[256] = "";
     uir_text text;
-    uir_cpu_module *module;
+    uir_loaded_module *module;
     if (getenv("TMPDIR")) snprintf(before, sizeof before, "%s", getenv("TMPDIR"));
     make_folder(folder, sizeof folder);
     setenv("TMPDIR", folder, 1);
     uir_igraph *g = read_kernel(f, scale_text);
     emit(f, g, &text);
     uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC};
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, text.data, text.length, &f->diagnostics, &module),
-                     UIR_STATUS_OK);
+    assert_int_equal(native_compile(&f->allocator, &options, &text, &f->diagnostics, &module), UIR_STATUS_OK);
     assert_int_equal(entries(folder), 0); /* nothing is left */
     float x[100], y[100];
     int64_t dims[] = {10, 10}, tiles[1];
-    void *pointers[] = {x, y};
+    void *pointers[] = {x, y}, *bytes;
+    size_t sizes[] = {sizeof x, sizeof y}, size;
     for (int i = 0; i < 100; i++) x[i] = (float)i, y[i] = NAN;
     uir_kernel_arguments arguments = {dims, tiles, pointers};
     for (uint32_t threads = 0; threads < 5; threads++) {
         memset(y, 0xff, sizeof y);
-        assert_int_equal(uir_cpu_run(module, g, 0, &arguments, threads, &f->diagnostics), UIR_STATUS_OK);
+        assert_int_equal(native_run(module, g, 0, &arguments, sizes, threads, &f->diagnostics), UIR_STATUS_OK);
         for (int i = 0; i < 100; i++) assert_true(y[i] == 2 * x[i]);
     }
     dims[0] = 0; /* nothing to do */
-    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 3, &f->diagnostics), UIR_STATUS_OK);
+    assert_int_equal(native_run(module, g, 0, &arguments, sizes, 3, &f->diagnostics), UIR_STATUS_OK);
+    dims[0] = 10;
+    sizes[1]--; /* a buffer that is too small is told before anything runs */
+    memset(y, 0xff, sizeof y);
+    assert_int_equal(native_run(module, g, 0, &arguments, sizes, 3, &f->diagnostics), UIR_STATUS_INVALID_ARGUMENT);
+    assert_true(said(f, "%y has 399 bytes, 400 are needed"));
+    for (int i = 0; i < 100; i++) assert_true(isnan(y[i]));
+    sizes[1]++;
     dims[0] = -1; /* breaks the dim's facts */
-    assert_int_equal(uir_cpu_run(module, g, 0, &arguments, 1, &f->diagnostics), UIR_STATUS_INVALID_ARGUMENT);
-    uir_cpu_module_destroy(module);
+    assert_int_equal(native_run(module, g, 0, &arguments, sizes, 1, &f->diagnostics), UIR_STATUS_INVALID_ARGUMENT);
+    native_unload(module);
     /* Bad source: the compiler's words, and nothing left either. */
     uir_diagnostics_clear(&f->diagnostics);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "int x = ;\n", 10, &f->diagnostics, &module),
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "int x = ;\n", 10, &f->diagnostics, &bytes, &size),
                      UIR_STATUS_DEVICE_FAILED);
     assert_true(said(f, "expected expression"));
     assert_int_equal(entries(folder), 0);
@@ -461,36 +470,39 @@ static void test_compiler_is_no_shell(void **state) {
 
 static void test_compilers_that_fail(void **state) {
     fixture *f = *state;
-    uir_cpu_module *module;
+    void *bytes;
+    size_t size;
     uir_cpu_compile_options options = {.variant = UIR_CPU_GENERIC, .compiler = "no-such-compiler-here"};
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &bytes, &size),
                      UIR_STATUS_DEVICE_FAILED);
     assert_true(said(f, "no-such-compiler-here") && said(f, "CC"));
     options.compiler = "sleep 30 ;"; /* words of one program, not of a shell */
     options.idle_ms = 200;
     uir_diagnostics_clear(&f->diagnostics);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &bytes, &size),
                      UIR_STATUS_DEVICE_FAILED);
     options.compiler = "tail -f /dev/null --"; /* never ends: the flags after -- are files it cannot find */
     uir_diagnostics_clear(&f->diagnostics);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &bytes, &size),
                      UIR_STATUS_DEVICE_FAILED);
     assert_true(said(f, "hangs"));
     const volatile bool cancel = true;
     options.cancel = &cancel;
     options.idle_ms = 0;
     uir_diagnostics_clear(&f->diagnostics);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module), UIR_STATUS_CANCELLED);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &bytes, &size),
+                     UIR_STATUS_CANCELLED);
     assert_null(f->diagnostics.first);
     options.cancel = NULL;
     options.compiler = "true"; /* succeeds and writes nothing */
     uir_diagnostics_clear(&f->diagnostics);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module),
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &bytes, &size),
                      UIR_STATUS_DEVICE_FAILED);
-    assert_true(said(f, "cannot be loaded"));
+    assert_true(said(f, "wrote nothing"));
     setenv("TMPDIR", "/proc/no/such/folder", 1);
     uir_diagnostics_clear(&f->diagnostics);
-    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &module), UIR_STATUS_IO_FAILED);
+    assert_int_equal(uir_cpu_compile(&f->allocator, &options, "", 0, &f->diagnostics, &bytes, &size),
+                     UIR_STATUS_IO_FAILED);
     assert_true(said(f, "TMPDIR"));
     unsetenv("TMPDIR");
 }

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "engines.h"
 #include "generate.h"
+#include "tests/backends/cpu/native.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +139,7 @@ static void stop_child(engine *x) {
 
 void engines_drop(engines *e) {
     for (uint32_t i = 0; i < e->count; i++) {
-        uir_cpu_module_destroy(e->list[i].module);
+        native_unload(e->list[i].module);
         e->list[i].module = NULL;
         stop_child(&e->list[i]);
         if (e->list[i].program[0]) unlink(e->list[i].program);
@@ -184,7 +185,7 @@ bool engines_compile(engines *e, harness *h, const uir_igraph *const *kernels, u
         if (x->emulated)
             status = compile_program(e, x, h, kernels, count, &source, &options);
         else if (x->compiler)
-            status = uir_cpu_compile(&h->allocator, &options, source.data, source.length, &h->diagnostics, &x->module);
+            status = native_compile(&h->allocator, &options, &source, &h->diagnostics, &x->module);
         /* Sanitizers bring warnings of their own. */
         bool warned = status == UIR_STATUS_OK && !flags && h->diagnostics.last != last;
         if ((warned || status != UIR_STATUS_OK) && used < size)
@@ -291,5 +292,6 @@ uir_status engine_run(engines *e, engine *x, harness *h, uint32_t index, harness
     harness_reset(c);
     if (x->isa) return uir_vm_run(vm, &arguments, c->size, &options, &h->diagnostics);
     if (x->emulated) return run_emulated(e, x, h, index, c);
-    return uir_cpu_run(x->module, c->igraph, index, &arguments, 1 + random_below(&h->random, 2), &h->diagnostics);
+    return native_run(x->module, c->igraph, index, &arguments, c->size, 1 + random_below(&h->random, 2),
+                      &h->diagnostics);
 }

@@ -14,10 +14,10 @@ typedef struct engine {
     const char *isa; /* the VM's; NULL: compiled */
     const char *compiler;
     uir_cpu_variant variant;
-    uir_cpu_module *module; /* of the batch */
-    bool emulated;          /* a program in a process of its own, under e->emulator unless that is NULL */
-    char program[64];       /* emulated: the batch's program; "" when there is none */
-    pid_t child;            /* 0: not running */
+    uir_loaded_module *module; /* of the batch */
+    bool emulated;             /* a program in a process of its own, under e->emulator unless that is NULL */
+    char program[64];          /* emulated: the batch's program; "" when there is none */
+    pid_t child;               /* 0: not running */
     int to_child, from_child;
 } engine;
 
