@@ -76,7 +76,7 @@ static const option_row rows[] = {
      "estimates, without running it, a kernel's bytes by memory space, and its cycles by the device's description"},
     {"--seconds", REAL_VALUE, offsetof(opt_options, seconds), OPT_RUN_KERNEL, "S",
      "with --time: time to measure (default 1)"},
-    {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "threads of the cpu (default 1)"},
+    {"--threads", COUNT_VALUE, offsetof(opt_options, threads), OPT_RUN, "N", "threads of a device (default 1)"},
 #define LIMIT_ROW(constant, field, option, scale, base, per_byte, what, help)                                          \
     {"--limit-" option, LIMIT_VALUE, offsetof(opt_options, limits.field), UINT32_MAX, "N|none", help},
     UIR_LIMIT_TABLE(LIMIT_ROW)
