@@ -1,20 +1,20 @@
 /* Devices: counted, opened and described; the device of a model; their memory, and copies between it and the host's. */
 #include "api/internal.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- names ---- */
 static uir_status refuse_name(uir_context *context, uir_diagnostics *diagnostics, const char *name) {
     uir_text names;
     uir_text_init(&names, &context->allocator);
     for (size_t i = 0; uir_device_get(i); i++)
-        if (uir_device_has_driver(uir_device_get(i)))
-            uir_text_append_format(&names, "%s%s", names.length ? ", " : "", uir_device_get(i)->name);
+        uir_text_append_format(&names, "%s%s", i ? ", " : "", uir_device_get(i)->name);
     uir_status status = uir_text_status(&names);
     if (status == UIR_STATUS_OK)
         status = uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                           "device '%s' is unknown in this build; those with memory of their own: %s",
-                           name ? name : "NULL", names.data);
+                           "device '%s' is unknown in this build, which has %s", name ? name : "NULL", names.data);
     uir_text_deinit(&names);
     return status;
 }
@@ -30,17 +30,45 @@ static uir_driver_options describe_options(const uir_device_row *row, const uir_
                                 .format_count = uir_device_count_formats(row)};
 }
 
-/* The row of a device with memory of its own. */
 static uir_status find_row(uir_context *context, uir_diagnostics *diagnostics, const char *name,
                            const uir_device_row **out_row, const char **out_parameter) {
     *out_row = name ? uir_device_find(name, out_parameter) : NULL;
-    if (!*out_row) return refuse_name(context, diagnostics, name);
-    if (uir_device_has_driver(*out_row)) return UIR_STATUS_OK;
-    return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "use values of the host: they are in its memory",
-                          "device %s has no memory of its own, and is not opened", (*out_row)->name);
+    return *out_row ? UIR_STATUS_OK : refuse_name(context, diagnostics, name);
 }
 
 /* ---- life ---- */
+/* The host: there is one, which executes the instruction set of its parameter, or else its best. */
+static uir_status open_host(uir_device *device, const char *parameter, uint32_t index, uir_diagnostics *diagnostics) {
+    enum { ALIGNMENT = 64 }; /* of blocks of an allocator (base/allocator.h) */
+    const char *isa = device->row->formats[0]->find_isa(parameter);
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (index)
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "device %s has number 0 only, not %u",
+                         device->row->name, index);
+    if (!isa)
+        return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "run uir-run --list-devices",
+                              "device %s: this machine does not execute '%s'", device->row->name, parameter);
+    snprintf(device->description, sizeof device->description, "%s, %s", device->row->name, isa);
+    device->facts = (uir_driver_facts){.name = device->description,
+                                       .chip = isa,
+                                       .memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
+                                       .alignment = ALIGNMENT,
+                                       .queue_count = 1,
+                                       .shares_memory = true,
+                                       .is_harmful = uir_device_is_native(device->row)};
+    return UIR_STATUS_OK;
+}
+
+static uir_status open_driver(uir_device *device, const char *parameter, const uir_device_options *options,
+                              uir_diagnostics *diagnostics) {
+    const uir_driver *driver = device->row->driver;
+    const uir_driver_options taken = describe_options(device->row, options, parameter, &device->context->allocator);
+    UIR_TRY(driver->open(&taken, diagnostics, &device->opened));
+    device->driver = driver;
+    device->facts = *driver->get_facts(device->opened);
+    return UIR_STATUS_OK;
+}
+
 static uir_status open_device(uir_context *context, uir_diagnostics *diagnostics, const char *name,
                               const uir_device_options *options, uir_device **out_device) {
     const uir_device_row *row;
@@ -49,14 +77,14 @@ static uir_status open_device(uir_context *context, uir_diagnostics *diagnostics
     size_t size = strlen(name) + 1;
     UIR_TRY(find_row(context, diagnostics, name, &row, &parameter));
     UIR_TRY_ALLOCATE(device, uir_allocate_zeroed(&context->allocator, sizeof *device + size));
-    const uir_driver_options driver = describe_options(row, options, parameter, &context->allocator);
     device->context = context;
     device->row = row;
-    device->driver = row->driver;
     device->references = 1;
     device->name = memcpy((char *)(device + 1), name, size);
     bool has_lock = pthread_mutex_init(&device->lock, NULL) == 0;
-    uir_status status = has_lock ? row->driver->open(&driver, diagnostics, &device->opened) : UIR_STATUS_OUT_OF_MEMORY;
+    uir_status status = !has_lock                    ? UIR_STATUS_OUT_OF_MEMORY
+                        : uir_device_has_driver(row) ? open_driver(device, parameter, options, diagnostics)
+                                                     : open_host(device, parameter, options->index, diagnostics);
     if (status != UIR_STATUS_OK) {
         if (has_lock) pthread_mutex_destroy(&device->lock);
         uir_release(&context->allocator, device, sizeof *device + size);
@@ -74,7 +102,7 @@ static uir_device *retain_device(uir_device *device) {
 void uir_api_release_device(uir_device *device) {
     if (!device || __atomic_sub_fetch(&device->references, 1, __ATOMIC_ACQ_REL)) return;
     if (device->queue) device->driver->destroy_queue(device->queue);
-    device->driver->close(device->opened);
+    if (device->driver) device->driver->close(device->opened);
     pthread_mutex_destroy(&device->lock);
     uir_release(&device->context->allocator, device, sizeof *device + strlen(device->name) + 1);
 }
@@ -90,7 +118,9 @@ uir_status uir_device_count(uir_context *context, const char *name, const uir_de
     uir_call_begin(&call, context);
     uir_status status = UIR_STRUCT_TAKE(&call.diagnostics, uir_device_options, options, &taken);
     if (status == UIR_STATUS_OK) status = find_row(context, &call.diagnostics, name, &row, &parameter);
-    if (status == UIR_STATUS_OK) {
+    if (status == UIR_STATUS_OK && !uir_device_has_driver(row)) {
+        *out_count = 1;
+    } else if (status == UIR_STATUS_OK) {
         const uir_driver_options driver = describe_options(row, &taken, parameter, &context->allocator);
         status = row->driver->count(&driver, &call.diagnostics, out_count);
     }
@@ -115,7 +145,7 @@ void uir_device_close(uir_device *device) {
 
 uir_status uir_device_get_info(const uir_device *device, uir_device_info *out_info) {
     uir_call call;
-    const uir_driver_facts *facts = device->driver->get_facts(device->opened);
+    const uir_driver_facts *facts = &device->facts;
     const uir_device_info info = {.name = device->name,
                                   .description = facts->name,
                                   .chip = facts->chip,
@@ -159,7 +189,8 @@ uir_status uir_api_open_device(uir_model *model, const uir_device_row *row, cons
 }
 
 uir_device *uir_model_get_device(const uir_model *model) {
-    return model->package ? model->device : NULL;
+    bool is_host = model->device && !model->device->driver;
+    return model->package || is_host ? model->device : NULL;
 }
 
 /* ---- memory ---- */
@@ -172,36 +203,54 @@ static uir_status charge(uir_context *context, uint64_t size, uir_diagnostics *d
     return uir_budget_tell(&context->values, "a value on a device", status, diagnostics, NULL);
 }
 
-static uir_status allocate(uir_device *device, uint64_t size, void *native, uir_diagnostics *diagnostics,
-                           uir_driver_buffer **out_buffer) {
+static uir_status refuse_size(const uir_device *device, uint64_t size, uir_diagnostics *diagnostics) {
+    return uir_error(diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "device %s cannot allocate %llu bytes for a value",
+                     device->name, (unsigned long long)size);
+}
+
+/* As a tensor of the host: its bytes are those of the context's values. */
+static uir_status allocate_on_host(uir_context *context, uir_device_memory *memory, uir_diagnostics *diagnostics) {
+    memory->host = uir_allocate(&context->value_allocator, memory->size);
+    if (memory->host) return UIR_STATUS_OK;
+    uir_status status = uir_budget_tell(&context->values, "a tensor", UIR_STATUS_OUT_OF_MEMORY, diagnostics, NULL);
+    return status == UIR_STATUS_OUT_OF_MEMORY ? refuse_size(memory->device, memory->size, diagnostics) : status;
+}
+
+static uir_status allocate_on_device(uir_device_memory *memory, uir_diagnostics *diagnostics) {
+    uir_device *device = memory->device;
+    uint64_t size = memory->size ? memory->size : 1;
     char *host;
-    if (native) return device->driver->import(device->opened, native, size, diagnostics, out_buffer);
-    uir_status status =
-        device->driver->allocate(device->opened, UIR_MEMORY_DEVICE, size ? size : 1, NULL, out_buffer, &host);
-    if (status != UIR_STATUS_OUT_OF_MEMORY) return status;
-    return uir_error(diagnostics, status, NULL, "device %s cannot allocate %llu bytes for a value", device->name,
-                     (unsigned long long)size);
+    UIR_TRY(charge(device->context, memory->size, diagnostics));
+    uir_status status = device->driver->allocate(device->opened, UIR_MEMORY_DEVICE, size, NULL, &memory->buffer, &host);
+    if (status == UIR_STATUS_OK)
+        memory->charged = memory->size;
+    else
+        __atomic_sub_fetch(&device->context->device_used, memory->size, __ATOMIC_RELAXED);
+    return status == UIR_STATUS_OUT_OF_MEMORY ? refuse_size(device, memory->size, diagnostics) : status;
+}
+
+static uir_status fill_memory(uir_device_memory *memory, void *native, uir_diagnostics *diagnostics) {
+    uir_device *device = memory->device;
+    if (native && device->driver)
+        return device->driver->import(device->opened, native, memory->size, diagnostics, &memory->buffer);
+    if (device->driver) return allocate_on_device(memory, diagnostics);
+    if (!native) return allocate_on_host(device->context, memory, diagnostics);
+    memory->host = native;
+    return UIR_STATUS_OK;
 }
 
 uir_status uir_api_create_memory(uir_device *device, uint64_t size, void *native, uir_diagnostics *diagnostics,
                                  uir_device_memory **out_memory) {
-    uir_context *context = device->context;
-    uint64_t charged = native ? 0 : size;
+    const uir_allocator *allocator = &device->context->allocator;
     uir_device_memory *memory;
-    UIR_TRY_ALLOCATE(memory, uir_allocate_zeroed(&context->allocator, sizeof *memory));
-    uir_status status = charge(context, charged, diagnostics);
-    if (status == UIR_STATUS_OK) {
-        status = allocate(device, size, native, diagnostics, &memory->buffer);
-        if (status != UIR_STATUS_OK) __atomic_sub_fetch(&context->device_used, charged, __ATOMIC_RELAXED);
-    }
+    UIR_TRY_ALLOCATE(memory, uir_allocate_zeroed(allocator, sizeof *memory));
+    *memory = (uir_device_memory){.device = device, .size = size, .is_imported = native != NULL, .references = 1};
+    uir_status status = fill_memory(memory, native, diagnostics);
     if (status != UIR_STATUS_OK) {
-        uir_release(&context->allocator, memory, sizeof *memory);
+        uir_release(allocator, memory, sizeof *memory);
         return status;
     }
-    memory->device = retain_device(device);
-    memory->size = size;
-    memory->charged = charged;
-    memory->references = 1;
+    retain_device(device);
     *out_memory = memory;
     return UIR_STATUS_OK;
 }
@@ -215,10 +264,15 @@ void uir_api_release_memory(uir_device_memory *memory) {
     if (!memory || __atomic_sub_fetch(&memory->references, 1, __ATOMIC_ACQ_REL)) return;
     uir_device *device = memory->device;
     uir_context *context = device->context;
-    device->driver->release(device->opened, memory->buffer);
+    if (memory->buffer) device->driver->release(device->opened, memory->buffer);
+    if (memory->host && !memory->is_imported) uir_release(&context->value_allocator, memory->host, memory->size);
     __atomic_sub_fetch(&context->device_used, memory->charged, __ATOMIC_RELAXED);
     uir_release(&context->allocator, memory, sizeof *memory);
     uir_api_release_device(device);
+}
+
+void *uir_api_get_native(const uir_device_memory *memory) {
+    return memory->buffer ? memory->device->driver->get_native(memory->buffer) : memory->host;
 }
 
 /* ---- transfers ---- */
@@ -255,6 +309,10 @@ uir_status uir_api_copy_memory(const uir_device_memory *memory, uint64_t offset,
                      here = {.size = size, .host = data};
     const uir_driver_copy copy = {to_device ? here : there, to_device ? there : here, 1, size, size, size, UINT32_MAX};
     if (!size) return UIR_STATUS_OK;
+    if (memory->host) {
+        memmove(to_device ? memory->host + offset : data, to_device ? data : memory->host + offset, (size_t)size);
+        return UIR_STATUS_OK;
+    }
     uir_status status = begin_transfer(device, diagnostics);
     if (status == UIR_STATUS_OK) status = device->driver->copy(device->queue, &copy, diagnostics);
     return end_transfer(device, status, diagnostics);
@@ -264,6 +322,10 @@ uir_status uir_api_zero_memory(const uir_device_memory *memory, uir_diagnostics 
     uir_device *device = memory->device;
     const uir_region all = {.buffer = memory->buffer, .size = memory->size};
     if (!memory->size) return UIR_STATUS_OK;
+    if (memory->host) {
+        memset(memory->host, 0, (size_t)memory->size);
+        return UIR_STATUS_OK;
+    }
     uir_status status = begin_transfer(device, diagnostics);
     if (status == UIR_STATUS_OK) status = device->driver->fill(device->queue, &all, 0, diagnostics);
     return end_transfer(device, status, diagnostics);

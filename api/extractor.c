@@ -132,7 +132,7 @@ size_t uir_extractor_input_count(const uir_extractor *p) {
 }
 
 uir_status uir_extractor_set_expected(uir_extractor *p, size_t output, const uir_value *value) {
-    if (output >= p->parts.outputs.count || value->memory) return UIR_STATUS_INVALID_ARGUMENT;
+    if (output >= p->parts.outputs.count || uir_api_is_away(value->memory)) return UIR_STATUS_INVALID_ARGUMENT;
     p->expected[p->parts.outputs.data[output]] = value->datum;
     return UIR_STATUS_OK;
 }

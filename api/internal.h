@@ -52,8 +52,10 @@ uir_status uir_api_take_limits(uir_diagnostics *diagnostics, const uir_limits *g
 struct uir_device {
     uir_context *context;
     const uir_device_row *row;
-    const uir_driver *driver;
-    uir_driver_device *opened;
+    const uir_driver *driver;  /* NULL: the device is the host */
+    uir_driver_device *opened; /* NULL of the host */
+    uir_driver_facts facts;
+    char description[64];    /* of the host */
     const char *name;        /* as it was opened */
     uint32_t references;     /* of the caller, models and memories; atomic */
     pthread_mutex_t lock;    /* held during a transfer */
@@ -61,17 +63,24 @@ struct uir_device {
 };
 /* A value's memory on a device, shared with the sessions that it is bound to. */
 typedef struct uir_device_memory {
-    uir_device *device; /* a reference */
-    uir_driver_buffer *buffer;
-    uint64_t size, charged; /* bytes; those that the context counts */
-    uint32_t references;    /* atomic */
+    uir_device *device;        /* a reference */
+    uir_driver_buffer *buffer; /* NULL: the memory is the host's */
+    char *host;                /* its address then; else NULL */
+    uint64_t size, charged;    /* bytes; those that the context counts, 0 of imported memory */
+    bool is_imported;
+    uint32_t references; /* atomic */
 } uir_device_memory;
+/* Whether the host has no address of it; NULL: memory of no device. */
+static inline bool uir_api_is_away(const uir_device_memory *memory) {
+    return memory && memory->buffer;
+}
 void uir_api_release_device(uir_device *device); /* NULL is fine in these */
 uir_device_memory *uir_api_retain_memory(uir_device_memory *memory);
 void uir_api_release_memory(uir_device_memory *memory);
 /* Allocates memory, or imports that of a handle. */
 uir_status uir_api_create_memory(uir_device *device, uint64_t size, void *native, uir_diagnostics *diagnostics,
                                  uir_device_memory **out_memory);
+void *uir_api_get_native(const uir_device_memory *memory); /* its handle, or address */
 /* Copies between the device and the host, and waits. */
 uir_status uir_api_copy_memory(const uir_device_memory *memory, uint64_t offset, void *data, uint64_t size,
                                bool to_device, uir_diagnostics *diagnostics);
@@ -81,7 +90,7 @@ uir_status uir_api_zero_memory(const uir_device_memory *memory, uir_diagnostics 
 struct uir_value {
     uir_context *context;
     uir_datum *datum;            /* owned reference */
-    uir_device_memory *memory;   /* a reference, of a tensor on a device, which has no data; NULL: the host's */
+    uir_device_memory *memory;   /* a reference, of a tensor of an opened device; NULL: the tensor's own */
     char *name;                  /* owned, zero terminated; NULL: "" */
     struct uir_value **elements; /* of a list: wrappers owned by this one */
     uint32_t element_count;
@@ -96,7 +105,7 @@ uir_status uir_value_wrap_memory(uir_device_memory *memory, uir_dtype dtype, uin
 /* Whether a tensor can have this type and shape; else INVALID_ARGUMENT with a message. */
 uir_status uir_value_check_shape(uir_call *call, uir_dtype dtype, uint32_t rank, const int64_t *shape,
                                  size_t *out_size);
-/* INVALID_ARGUMENT for a value of a device; `what` begins the message. */
+/* INVALID_ARGUMENT for a value that the host has no address of; `what` begins the message. */
 uir_status uir_value_check_on_host(uir_call *call, const uir_value *value, const char *what);
 
 /* A graph input or output as a session checks it. */
@@ -144,7 +153,7 @@ struct uir_model {
     const uir_model_table *table;
     void *origin;         /* for the table's functions: a uir_model_source, or NULL */
     uir_package *package; /* run by sessions; NULL: the interpreter runs */
-    uir_device *device;   /* a reference; NULL: the host */
+    uir_device *device;   /* a reference; NULL: the host, which was not opened */
     bool is_description;  /* the model is unsupported: it can be queried, not run */
     bool is_file;         /* opened from a package file */
     bool is_vouched;      /* its signature was checked */
@@ -211,8 +220,8 @@ typedef struct uir_node_time {
 
 enum { UIR_API_MAX_RANK = 16 };
 typedef struct uir_bound_output {
-    void *data;                /* NULL: the session allocates */
-    uir_device_memory *memory; /* a reference, in place of `data`; NULL: none */
+    void *data;                /* NULL: the session allocates, or `memory` is away */
+    uir_device_memory *memory; /* a reference to what has the bytes; NULL: the caller's */
     size_t capacity;
     bool strided; /* strides apply; else packed */
     int64_t strides[UIR_API_MAX_RANK];
@@ -222,7 +231,7 @@ typedef struct uir_bound_output {
 /* An input in a buffer of the caller. */
 typedef struct uir_bound_input {
     const void *data;
-    uir_device_memory *memory; /* a reference, in place of `data`; NULL: none */
+    uir_device_memory *memory; /* a reference to what has the bytes; NULL: the caller's */
     size_t capacity;
     uint32_t rank;
     bool bound, strided; /* bound: used instead of a value */

@@ -349,7 +349,7 @@ static uir_status pack_output(uir_session *session, uint32_t index, const uir_ru
     size_t size = 0;
     char *fetched = NULL;
     uir_status status = UIR_STATUS_OK;
-    if (memory) {
+    if (uir_api_is_away(memory)) {
         if (!uir_session_measure_footprint(output->dtype, output->rank, output->shape, output->strides, &size))
             return UIR_STATUS_INTERNAL;
         UIR_TRY_ALLOCATE(fetched, uir_allocate(&session->allocator, size ? size : 1));

@@ -89,7 +89,7 @@ uir_status uir_session_check_input(uir_call *call, const uir_session *session, s
 static uir_status check_place(uir_call *call, const uir_session *session, const char *what, const char *name,
                               const uir_value *value) {
     const uir_device *device = session->runtime ? session->model->device : NULL;
-    if (!value->memory || value->memory->device == device) return UIR_STATUS_OK;
+    if (!uir_api_is_away(value->memory) || value->memory->device == device) return UIR_STATUS_OK;
     return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                           device ? "load the model with this device as `opened`, or copy the value with uir_value_read"
                                  : "copy it with uir_value_read to a value of the host",
@@ -143,8 +143,11 @@ static uir_status set_input(uir_call *call, uir_session *session, size_t index, 
     UIR_TRY(uir_session_check_input(call, session, index, value->datum));
     if (value->memory) {
         const uir_tensor *tensor = value->datum->tensor;
-        held = (uir_bound_input){
-            .memory = value->memory, .capacity = tensor->byte_size, .rank = tensor->rank, .bound = true};
+        held = (uir_bound_input){.data = tensor->data,
+                                 .memory = value->memory,
+                                 .capacity = tensor->byte_size,
+                                 .rank = tensor->rank,
+                                 .bound = true};
         memcpy(held.shape, tensor->shape, tensor->rank * sizeof *held.shape);
     }
     take_input(session, index, value->memory ? NULL : value, &held);

@@ -221,7 +221,7 @@ static bool get_step(const uir_session *session, size_t index, uir_node_statisti
             out_node->why = step.remark;
         else
             out_node->joined = step.remark;
-        if (session->model->device)
+        if (session->model->device && session->model->device->driver)
             explain_host(session->model->device->driver, &step, out_node);
         else if (!strcmp(step.by, "vm"))
             out_node->why = session->model->table->explain_vm(session->model);

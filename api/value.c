@@ -164,7 +164,7 @@ void *uir_value_get_data(uir_value *value) {
 
 double uir_value_get_double(const uir_value *value, uint64_t index) {
     const uir_tensor *tensor = value->datum->tensor;
-    if (!tensor || value->memory || index >= tensor->element_count) return 0;
+    if (!tensor || uir_api_is_away(value->memory) || index >= tensor->element_count) return 0;
     switch (uir_dtype_get_class(tensor->dtype)) {
     case UIR_DTYPE_CLASS_STRING:
     case UIR_DTYPE_CLASS_COMPLEX:
@@ -210,7 +210,7 @@ uir_status uir_value_fill_random(uir_value *value, uint64_t seed, double low, do
     uir_status on_host = uir_value_check_on_host(&call, value, "the value");
     if (on_host != UIR_STATUS_OK) return uir_call_end(&call, on_host, "filling a value");
     uir_dtype_class class = tensor ? uir_dtype_get_class(tensor->dtype) : UIR_DTYPE_CLASS_NONE;
-    if (!(low <= high) || !tensor || !tensor->owned || class == UIR_DTYPE_CLASS_STRING ||
+    if (!(low <= high) || !tensor || (!tensor->owned && !value->memory) || class == UIR_DTYPE_CLASS_STRING ||
         class == UIR_DTYPE_CLASS_COMPLEX) {
         uir_status status = uir_error_hint(&call.diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                                            "pass a tensor of numbers that owns its data, and low <= high",

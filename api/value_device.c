@@ -8,7 +8,7 @@ uir_status uir_value_wrap_memory(uir_device_memory *memory, uir_dtype dtype, uin
                                  uir_value **out_value) {
     uir_context *context = memory->device->context;
     uir_tensor *tensor;
-    UIR_TRY(uir_tensor_create_borrowed(&context->allocator, dtype, rank, shape, NULL, &tensor));
+    UIR_TRY(uir_tensor_create_borrowed(&context->allocator, dtype, rank, shape, memory->host, &tensor));
     uir_status status = uir_value_wrap_tensor(context, tensor, out_value);
     if (status != UIR_STATUS_OK) {
         uir_tensor_release(tensor);
@@ -44,7 +44,7 @@ static uir_status check_import(uir_call *call, const uir_device *device, const v
                                size_t needed) {
     if (!native)
         return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
-                              "pass the handle of an allocation of the vendor's library",
+                              "pass the handle of an allocation of the vendor's library; of the host, an address",
                               "device %s: the handle of the memory is NULL", device->name);
     if (size >= needed) return UIR_STATUS_OK;
     return uir_error(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
@@ -71,12 +71,12 @@ uir_device *uir_value_get_device(const uir_value *value) {
 }
 
 void *uir_value_get_native(const uir_value *value) {
-    return value->memory ? value->memory->device->driver->get_native(value->memory->buffer) : NULL;
+    return value->memory ? uir_api_get_native(value->memory) : NULL;
 }
 
 /* ---- on the host ---- */
 uir_status uir_value_check_on_host(uir_call *call, const uir_value *value, const char *what) {
-    if (!value->memory) return UIR_STATUS_OK;
+    if (!uir_api_is_away(value->memory)) return UIR_STATUS_OK;
     return uir_error_hint(&call->diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
                           "copy it with uir_value_read to a value of the host", "%s is in the memory of device %s",
                           what, value->memory->device->name);

@@ -56,6 +56,9 @@ struct uir_kernel_format {
      * native. */
     uint32_t (*rank)(const char *isa);
     const char *(*get_isa)(size_t index); /* those that this machine can run; NULL past the end */
+    /* The instruction set of that name, if this machine executes it; `isa` NULL: the best. NULL: it does not. Lives as
+     * long as the format. Required of a device that is the host. */
+    const char *(*find_isa)(const char *isa);
     uir_status (*load)(const uir_allocator *allocator, const uir_kernel_image *image, uir_diagnostics *diagnostics,
                        uir_loaded_module **out_module);
     void (*unload)(uir_loaded_module *module);

@@ -1,5 +1,6 @@
 /* The VM as a format of the runtime: all bytecode of a package is one image, a kernel a range of it. */
 #include "backends/vm/bytecode.h"
+#include "backends/vm/routines.h"
 
 #include <string.h>
 
@@ -109,9 +110,15 @@ static uir_status count_traffic(const uir_kernel_launch *launch, uir_kernel_scra
     return uir_vm_count_traffic(launch->state, scratch, launch->begins, launch->cancel, NULL, out_bytes, out_flops);
 }
 
+static const char *find_isa(const char *isa) {
+    const vm_routines *routines = uir_vm_routines_find(isa);
+    return routines ? routines->isa : NULL;
+}
+
 const uir_kernel_format uir_vm_format = {
     .name = "vm",
     .get_isa = get_isa,
+    .find_isa = find_isa,
     .load = load,
     .unload = unload,
     .find = find,

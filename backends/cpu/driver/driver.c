@@ -59,6 +59,13 @@ static const char *get_isa(size_t index) {
     return NULL;
 }
 
+static const char *find_isa(const char *isa) {
+    const char *best = NULL;
+    for (uint32_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+        if ((!isa || !strcmp(variants[i].name, isa)) && rank(variants[i].name)) best = variants[i].name;
+    return best;
+}
+
 /* ---- loading ---- */
 /* Not another file that has the number by now. */
 static void close_own(const uir_loaded_module *module) {
@@ -213,6 +220,7 @@ const uir_kernel_format uir_cpu_format = {
     .native = true,
     .rank = rank,
     .get_isa = get_isa,
+    .find_isa = find_isa,
     .load = load,
     .unload = unload,
     .find = find,
