@@ -45,7 +45,8 @@ typedef struct uir_driver_facts {
 /* ---- memory ---- */
 typedef enum uir_memory_kind {
     UIR_MEMORY_DEVICE,  /* of the device; the host has no address, unless the device shares memory */
-    UIR_MEMORY_STAGING, /* of the host, page-locked, for copies */
+    UIR_MEMORY_STAGING, /* of the host, page-locked, for copies; a driver knows it by its address too: regions of it
+                         * may have no buffer */
     UIR_MEMORY_SHARED   /* both access it */
 } uir_memory_kind;
 
@@ -126,7 +127,8 @@ typedef struct uir_driver {
      * those for facts->chip. */
     uir_status (*check_chip)(const uir_driver_device *device, const char *chip, uir_diagnostics *diagnostics);
 
-    /* The contents are undefined. `*out_host`: the host's address, or NULL. OUT_OF_MEMORY. */
+    /* The contents are undefined. `*out_host`: the host's address, 64-byte aligned, or NULL. OUT_OF_MEMORY;
+     * UNSUPPORTED for a kind that the device lacks, of which DEVICE is none. */
     uir_status (*allocate)(uir_driver_device *device, uir_memory_kind kind, uint64_t size, uir_diagnostics *diagnostics,
                            uir_driver_buffer **out_buffer, char **out_host);
     /* The caller has waited for the requests that use it. */

@@ -32,6 +32,7 @@ typedef struct uir_rt_buffer {
     char *data; /* NULL: there is none, or the host cannot follow it */
     size_t capacity;
     uir_driver_buffer *device; /* NULL: of the host */
+    uir_driver_buffer *locked; /* of the host, page-locked by the device's driver; NULL: ordinary */
 } uir_rt_buffer;
 
 /* ---- a package ---- */
@@ -285,12 +286,16 @@ typedef struct uir_rt_carried {
     bool is_given; /* `at` is the memory of the loop's operand, which the loop does not change */
 } uir_rt_carried;
 
-typedef struct uir_rt_loop {
-    uir_rt_carried *carried;
-    /* The inputs 0 and 1 of the body, of the last turns: a queue may still copy those of earlier ones. */
+/* The inputs 0 and 1 of the body of a LOOP, of the last turns: a queue may still copy those of earlier ones. */
+typedef struct uir_rt_kept {
     int64_t iterations[RT_TURNS];
     unsigned char conditions[RT_TURNS];
-    uint64_t turns; /* of this run */
+} uir_rt_kept;
+
+typedef struct uir_rt_loop {
+    uir_rt_carried *carried;
+    uir_rt_buffer kept; /* a uir_rt_kept */
+    uint64_t turns;     /* of this run */
     int64_t iteration;
     unsigned char condition;
     /* Of the forecast: what each further turn adds, if only the run knows how often it turns. */
@@ -415,10 +420,12 @@ uir_status uir_rt_locate(uir_runtime *r, uint32_t tensor, uir_region *out_region
 /* The same for a tensor of the host. */
 uir_status uir_rt_locate_host(uir_runtime *r, uint32_t tensor, char **out_address);
 void uir_rt_place_tensor(uir_runtime *r, uint32_t tensor, uir_region at);
-/* Grows a buffer of the domain to `size` bytes; contents are lost. `tensor` is named in the message on failure; NONE:
- * scratch memory. */
+/* Grows a buffer of the domain to `size` bytes; contents are lost. The host's is page-locked if the device offers that.
+ * `tensor` is named in the message on failure; NONE: scratch memory. */
 uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain, uint64_t size,
                               uint32_t tensor);
+/* The same of scratch memory that the device never copies: the host's, ordinary. */
+uir_status uir_rt_buffer_grow_scratch(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size);
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer);
 
 /* ---- homes.c: results of bodies, written where the LOOP or IF has them ---- */
@@ -499,6 +506,9 @@ void uir_rt_device_unload(uir_package *package);
 /* Memory of the device, of buffer->capacity bytes; false if there is none left. */
 bool uir_rt_device_allocate(uir_package *package, uir_rt_buffer *buffer);
 void uir_rt_device_release(uir_package *package, uir_rt_buffer *buffer);
+/* Page-locked memory of the host, of buffer->capacity bytes, counted as the runtime's own; false if there is none. */
+bool uir_rt_device_lock(uir_runtime *r, uir_rt_buffer *buffer);
+void uir_rt_device_unlock(uir_runtime *r, uir_rt_buffer *buffer);
 /* Counts bytes of the device that the runtime is to hold; LIMIT beyond its budget's. `purpose` is for the message. */
 uir_status uir_rt_device_take(uir_runtime *r, uint64_t bytes, const char *purpose);
 void uir_rt_device_give(uir_runtime *r, uint64_t bytes);
@@ -524,6 +534,9 @@ uir_status uir_rt_end_body(uir_runtime *r, uint32_t step, uint32_t block);
 uir_status uir_rt_spread(uir_runtime *r, uint32_t step);
 /* Waits until no request is pending. */
 uir_status uir_rt_drain(uir_runtime *r);
+/* A point behind the requests of a queue of the plan, and a wait of the host until it is reached. */
+uir_status uir_rt_mark(uir_runtime *r, uint32_t queue, uint64_t *out_point);
+uir_status uir_rt_wait(uir_runtime *r, uint32_t queue, uint64_t point);
 /* Notes that a request was given to the queue. */
 void uir_rt_note_request(uir_runtime *r, uint32_t queue);
 /* The same of a copy, which is counted; one of no bytes is no request. */

@@ -17,6 +17,28 @@ void uir_rt_device_release(uir_package *p, uir_rt_buffer *buffer) {
     p->device.driver->release(p->device.device, buffer->device);
 }
 
+/* Any failure is as good as none: ordinary memory takes its place, and a device that is lost refuses the next request.
+ */
+bool uir_rt_device_lock(uir_runtime *r, uir_rt_buffer *buffer) {
+    const uir_rt_device *d = &r->package->device;
+    uir_budget *budget = uir_budget_of(&r->allocator);
+    if (!r->plan->devices_count || d->facts->shares_memory || uir_budget_get_left(budget) < buffer->capacity ||
+        !uir_budget_map(budget, buffer->capacity))
+        return false;
+    if (d->driver->allocate(d->device, UIR_MEMORY_STAGING, buffer->capacity, NULL, &buffer->locked, &buffer->data) ==
+        UIR_STATUS_OK)
+        return true;
+    buffer->locked = NULL;
+    buffer->data = NULL;
+    uir_budget_unmap(budget, buffer->capacity);
+    return false;
+}
+
+void uir_rt_device_unlock(uir_runtime *r, uir_rt_buffer *buffer) {
+    r->package->device.driver->release(r->package->device.device, buffer->locked);
+    uir_budget_unmap(uir_budget_of(&r->allocator), buffer->capacity);
+}
+
 uir_status uir_rt_device_take(uir_runtime *r, uint64_t bytes, const char *purpose) {
     uir_budget *budget = uir_budget_of(&r->allocator);
     uint64_t needed = r->device_used + bytes;
@@ -143,20 +165,71 @@ static void rest_weights(const uir_package *p) {
 #endif
 }
 
+/* The constants pass through page-locked memory, whose halves are filled and copied in turn; few bytes need one. */
+enum { HALF = 1 << 20, HALVES = 2 };
+
+typedef struct upload {
+    uir_runtime *r;
+    uir_rt_buffer memory;    /* empty: the copies are from the package's own */
+    size_t half, used;       /* bytes of a half, and of the one that is filled */
+    uint32_t turn, count;    /* which; of how many */
+    uint64_t points[HALVES]; /* behind the copies from each; 0: none */
+} upload;
+
+static void begin_upload(upload *u, uint64_t size) {
+    u->half = size < HALF ? (size_t)uir_rt_align(size) : HALF;
+    u->count = size <= HALF ? 1 : HALVES;
+    u->memory.capacity = u->count * u->half;
+    if (!uir_rt_device_lock(u->r, &u->memory)) u->memory = (uir_rt_buffer){0};
+}
+
+static uir_status turn_over(upload *u) {
+    UIR_TRY(uir_rt_mark(u->r, UIR_PLAN_QUEUE_UPLOAD, &u->points[u->turn]));
+    u->turn = (u->turn + 1) % u->count;
+    u->used = 0;
+    return uir_rt_wait(u->r, UIR_PLAN_QUEUE_UPLOAD, u->points[u->turn]);
+}
+
+static uir_status copy_constant(upload *u, uir_region to, const unsigned char *from, uint64_t size) {
+    while (u->memory.data && size) {
+        if (u->used == u->half) UIR_TRY(turn_over(u));
+        size_t part = size < u->half - u->used ? (size_t)size : u->half - u->used;
+        char *at = u->memory.data + u->turn * u->half + u->used;
+        const uir_region staged = uir_rt_on_host(memcpy(at, from, part), part);
+        UIR_TRY(uir_rt_copy(u->r, UIR_PLAN_NONE, UIR_PLAN_QUEUE_UPLOAD, &to, &staged, part));
+        u->used += (size_t)uir_rt_align(part);
+        to.offset += part;
+        to.size -= part;
+        from += part;
+        size -= part;
+    }
+    const uir_region all = uir_rt_on_host(from, (size_t)size);
+    return uir_rt_copy(u->r, UIR_PLAN_NONE, UIR_PLAN_QUEUE_UPLOAD, &to, &all, size);
+}
+
+static uir_status end_upload(upload *u, uir_status status) {
+    if (status == UIR_STATUS_OK) status = uir_rt_drain(u->r);
+    if (status != UIR_STATUS_OK) uir_rt_queues_close(u->r);
+    uir_rt_buffer_release(u->r, &u->memory);
+    return status;
+}
+
 static uir_status copy_weights(uir_runtime *r) {
     uir_rt_device *d = &r->package->device;
+    upload u = {.r = r};
+    uir_status status = UIR_STATUS_OK;
     d->weights.capacity = (size_t)get_weights_capacity(d);
     if (!d->weights.device && !uir_rt_device_allocate(r->package, &d->weights))
         return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL,
                          "%zu bytes of the device cannot be allocated: %s", d->weights.capacity, weights_name);
-    for (uint32_t i = 0; i < r->plan->constants_count; i++) {
+    begin_upload(&u, d->weights_size);
+    for (uint32_t i = 0; i < r->plan->constants_count && status == UIR_STATUS_OK; i++) {
         const uir_plan_constant *c = &r->plan->constants[i];
         if (d->offsets[i] == UINT64_MAX) continue;
-        const uir_region to = uir_rt_in_buffer(&d->weights, d->offsets[i], c->size),
-                         from = uir_rt_on_host(r->package->weights + c->offset, (size_t)c->size);
-        UIR_TRY(uir_rt_copy(r, UIR_PLAN_NONE, UIR_PLAN_QUEUE_UPLOAD, &to, &from, c->size));
+        status = copy_constant(&u, uir_rt_in_buffer(&d->weights, d->offsets[i], c->size),
+                               r->package->weights + c->offset, c->size);
     }
-    return uir_rt_drain(r);
+    return end_upload(&u, status);
 }
 
 uir_status uir_rt_device_need_weights(uir_runtime *r) {

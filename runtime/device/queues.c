@@ -91,7 +91,7 @@ static uir_status wait_for_point(uir_runtime *r, uint32_t owner, uint64_t point,
     return r->queues.is_late ? give_up(r, limit) : status;
 }
 
-static uir_status wait_on_host(uir_runtime *r, uint32_t queue, uint64_t point) {
+uir_status uir_rt_wait(uir_runtime *r, uint32_t queue, uint64_t point) {
     uir_driver_failure failure = {.step = UIR_PLAN_NONE};
     uint32_t owner = uir_rt_find_owner(r, queue);
     if (point <= r->queues.waited[owner]) return UIR_STATUS_OK;
@@ -105,7 +105,7 @@ static uir_status wait_for_step(uir_runtime *r, uir_plan_queue queue, uint32_t s
     uir_rt_queues *q = &r->queues;
     uir_plan_queue its = uir_plan_get_queue(r->plan, step);
     if (!q->points[step]) return UIR_STATUS_OK;
-    if (queue == UIR_PLAN_QUEUE_HOST) return wait_on_host(r, its, q->points[step]);
+    if (queue == UIR_PLAN_QUEUE_HOST) return uir_rt_wait(r, its, q->points[step]);
     if (q->queues[queue] == q->queues[its]) return UIR_STATUS_OK;
     return driver_of(r)->follow(q->queues[queue], q->queues[its], q->points[step], r->diagnostics);
 }
@@ -118,7 +118,7 @@ static bool is_in_body(const uir_runtime *r, uint32_t waited, uint32_t step) {
            (row->other == UIR_PLAN_OF_BLOCK && s->other == block);
 }
 
-static uir_status mark(uir_runtime *r, uint32_t queue, uint64_t *out_point) {
+uir_status uir_rt_mark(uir_runtime *r, uint32_t queue, uint64_t *out_point) {
     return driver_of(r)->mark(r->queues.queues[queue], r->diagnostics, out_point);
 }
 
@@ -128,7 +128,7 @@ static uir_status gather(uir_runtime *r) {
     uint64_t point;
     for (uint32_t i = FIRST + 1; i < COUNT; i++) {
         if (!is_own(r, i) || !q->has_news[i]) continue;
-        UIR_TRY(mark(r, i, &point));
+        UIR_TRY(uir_rt_mark(r, i, &point));
         UIR_TRY(driver_of(r)->follow(q->queues[FIRST], q->queues[i], point, r->diagnostics));
         q->has_news[i] = false;
         uir_rt_note_request(r, FIRST);
@@ -140,7 +140,7 @@ uir_status uir_rt_spread(uir_runtime *r, uint32_t step) {
     uir_rt_queues *q = &r->queues;
     uint64_t point = 0;
     if (!r->plan->devices_count || !uir_rt_is_on_device(r, step)) return UIR_STATUS_OK;
-    if (r->analysis->steps[step].is_awaited || q->has_news[FIRST]) UIR_TRY(mark(r, FIRST, &point));
+    if (r->analysis->steps[step].is_awaited || q->has_news[FIRST]) UIR_TRY(uir_rt_mark(r, FIRST, &point));
     if (r->analysis->steps[step].is_awaited) q->points[step] = point;
     for (uint32_t i = FIRST + 1; i < COUNT && q->has_news[FIRST]; i++)
         if (is_own(r, i)) UIR_TRY(driver_of(r)->follow(q->queues[i], q->queues[FIRST], point, r->diagnostics));
@@ -177,7 +177,7 @@ uir_status uir_rt_end_step(uir_runtime *r, uint32_t step) {
     if (!uir_rt_is_on_device(r, step) || uir_plan_has_bodies(&r->plan->steps[step]) ||
         !r->analysis->steps[step].is_awaited)
         return UIR_STATUS_OK;
-    return mark(r, uir_plan_get_queue(r->plan, step), &r->queues.points[step]);
+    return uir_rt_mark(r, uir_plan_get_queue(r->plan, step), &r->queues.points[step]);
 }
 
 uir_status uir_rt_begin_turn(uir_runtime *r, uint32_t step, uint32_t *out_kept) {
@@ -301,8 +301,8 @@ uir_status uir_rt_drain(uir_runtime *r) {
     if (!r->plan->devices_count) return UIR_STATUS_OK;
     UIR_TRY(gather(r));
     if (!r->queues.is_pending) return UIR_STATUS_OK;
-    UIR_TRY(mark(r, FIRST, &point));
-    UIR_TRY(wait_on_host(r, FIRST, point));
+    UIR_TRY(uir_rt_mark(r, FIRST, &point));
+    UIR_TRY(uir_rt_wait(r, FIRST, point));
     r->queues.is_pending = false;
     return UIR_STATUS_OK;
 }

@@ -37,21 +37,27 @@ static bool is_there(const uir_rt_buffer *buffer) {
     return buffer->data || buffer->device;
 }
 
-static bool allocate(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain) {
-    if (domain == UIR_PLAN_ON_DEVICE) {
+/* Where a buffer gets its memory. */
+typedef enum memory_kind { ORDINARY, COPIED, ON_DEVICE } memory_kind;
+
+static bool allocate(uir_runtime *r, uir_rt_buffer *buffer, memory_kind kind) {
+    if (kind == ON_DEVICE) {
         bool is_allocated = uir_rt_device_allocate(r->package, buffer);
         if (!is_allocated) uir_rt_device_give(r, buffer->capacity);
         return is_allocated;
     }
     /* Whose kernels nobody vouches for sees nothing of what the process had there. */
+    if (kind == COPIED && uir_rt_device_lock(r, buffer)) {
+        if (!r->package->trusted) memset(buffer->data, 0, buffer->capacity);
+        return true;
+    }
     buffer->data = r->package->trusted ? uir_allocate(&r->allocator, buffer->capacity)
                                        : uir_allocate_zeroed(&r->allocator, buffer->capacity);
     return buffer->data != NULL;
 }
 
 /* What grows again is given a quarter more than it asks for: sizes that rise from run to run settle soon. */
-uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain, uint64_t size,
-                              uint32_t tensor) {
+static uir_status grow(uir_runtime *r, uir_rt_buffer *buffer, memory_kind kind, uint64_t size, uint32_t tensor) {
     char what[200] = "scratch memory";
     uint64_t asked = size;
     if (size <= buffer->capacity && is_there(buffer)) return UIR_STATUS_OK;
@@ -61,19 +67,30 @@ uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_do
     if (tensor != UIR_PLAN_NONE) describe_tensor(r, tensor, what, sizeof what);
     if (size <= SIZE_MAX / 2) {
         uint64_t capacity = uir_rt_align(size ? size : 1);
-        if (domain == UIR_PLAN_ON_DEVICE) UIR_TRY(uir_rt_device_take(r, capacity, what));
+        if (kind == ON_DEVICE) UIR_TRY(uir_rt_device_take(r, capacity, what));
         buffer->capacity = (size_t)capacity;
-        if (allocate(r, buffer, domain)) return UIR_STATUS_OK;
+        if (allocate(r, buffer, kind)) return UIR_STATUS_OK;
         buffer->capacity = 0;
     }
     return uir_error(r->diagnostics, UIR_STATUS_OUT_OF_MEMORY, NULL, "%llu bytes%s cannot be allocated: %s",
-                     (unsigned long long)asked, domain == UIR_PLAN_ON_DEVICE ? " of the device" : "", what);
+                     (unsigned long long)asked, kind == ON_DEVICE ? " of the device" : "", what);
+}
+
+uir_status uir_rt_buffer_grow(uir_runtime *r, uir_rt_buffer *buffer, uir_plan_domain domain, uint64_t size,
+                              uint32_t tensor) {
+    return grow(r, buffer, domain == UIR_PLAN_ON_DEVICE ? ON_DEVICE : COPIED, size, tensor);
+}
+
+uir_status uir_rt_buffer_grow_scratch(uir_runtime *r, uir_rt_buffer *buffer, uint64_t size) {
+    return grow(r, buffer, ORDINARY, size, UIR_PLAN_NONE);
 }
 
 void uir_rt_buffer_release(uir_runtime *r, uir_rt_buffer *buffer) {
     if (buffer->device) {
         uir_rt_device_release(r->package, buffer);
         uir_rt_device_give(r, buffer->capacity);
+    } else if (buffer->locked) {
+        uir_rt_device_unlock(r, buffer);
     } else if (buffer->data) {
         uir_release(&r->allocator, buffer->data, buffer->capacity);
     }

@@ -278,12 +278,13 @@ static uir_status bind_ports(loop_run *l) {
     uint32_t kept;
     uir_rt_forget_block(r, id);
     UIR_TRY(uir_rt_begin_turn(r, l->step, &kept));
-    l->state->iterations[kept] = l->state->iteration;
-    l->state->conditions[kept] = l->state->condition;
+    uir_rt_kept *turns = (uir_rt_kept *)(void *)l->state->kept.data;
+    turns->iterations[kept] = l->state->iteration;
+    turns->conditions[kept] = l->state->condition;
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 0),
-                        uir_rt_on_host(&l->state->iterations[kept], sizeof(int64_t)));
+                        uir_rt_on_host(&turns->iterations[kept], sizeof(int64_t)));
     uir_rt_place_tensor(r, uir_plan_get_word(r->plan, l->block->inputs, 1),
-                        uir_rt_on_host(&l->state->conditions[kept], 1));
+                        uir_rt_on_host(&turns->conditions[kept], 1));
     for (uint32_t i = 0; i < l->carried; i++) {
         uint32_t port = uir_plan_get_word(r->plan, l->block->inputs, i + 2);
         uir_rt_place_tensor(r, port, l->state->carried[i].at);
@@ -440,6 +441,7 @@ static uir_status run_loop(uir_runtime *r, uint32_t step) {
     char *data;
     l.scanned = s->outputs.count - l.carried;
     if (uir_rt_gives_nothing(r, step)) return give_nothing(&l);
+    UIR_TRY(uir_rt_buffer_grow(r, &l.state->kept, UIR_PLAN_ON_HOST, sizeof(uir_rt_kept), UIR_PLAN_NONE));
     l.state->condition = 1;
     l.state->iteration = 0;
     for (uint32_t i = 0; i < 2; i++) {

@@ -322,8 +322,8 @@ uir_status uir_rt_ensure_scratch(uir_runtime *r) {
     for (uint32_t t = 0; t < r->threads; t++) {
         uir_kernel_scratch *s = &r->scratch[t];
         if (s->size >= r->scratch_needed) continue;
-        uir_rt_buffer buffer = {s->data, s->size, NULL};
-        uir_status status = uir_rt_buffer_grow(r, &buffer, UIR_PLAN_ON_HOST, r->scratch_needed, UIR_PLAN_NONE);
+        uir_rt_buffer buffer = {.data = s->data, .capacity = s->size};
+        uir_status status = uir_rt_buffer_grow_scratch(r, &buffer, r->scratch_needed);
         s->data = buffer.data;
         s->size = buffer.capacity;
         UIR_TRY(status);

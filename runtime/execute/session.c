@@ -116,6 +116,7 @@ void uir_runtime_destroy(uir_runtime *r) {
         uir_rt_loop *loop = &r->loops[r->analysis->steps[i].index];
         for (uint32_t k = 0; loop->carried && k < 2 * p->steps[i].inputs.count; k++)
             uir_rt_buffer_release(r, &loop->carried[k / 2].slots[k % 2]);
+        uir_rt_buffer_release(r, &loop->kept);
     }
     uir_rt_buffer_release(r, &r->host);
     uir_rt_buffer_release(r, &r->by_host);

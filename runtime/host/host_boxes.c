@@ -102,7 +102,7 @@ uir_status uir_rt_non_max_suppression(uir_runtime *r, uint32_t step) {
     if (__builtin_mul_overflow(shape[0], shape[1], &lines) || __builtin_mul_overflow(lines, s.most + 1, &room) ||
         __builtin_add_overflow(room, n, &room) || room > INT64_MAX / (int64_t)sizeof(int64_t))
         return uir_rt_fail_step(r, step, UIR_STATUS_LIMIT, "too many boxes");
-    UIR_TRY(uir_rt_buffer_grow(r, &r->host, UIR_PLAN_ON_HOST, (uint64_t)room * sizeof(int64_t), UIR_PLAN_NONE));
+    UIR_TRY(uir_rt_buffer_grow_scratch(r, &r->host, (uint64_t)room * sizeof(int64_t)));
     int64_t *counts = (int64_t *)(void *)r->host.data, *kept = counts + lines;
     s.work = kept + lines * s.most;
     for (int64_t i = 0; i < lines; i++) {

@@ -6,7 +6,7 @@
 In: models in $UIR_MODELS_BUILT, the programs in $UIR_BIN. Each model runs by N seeds, to the VM's bits; steady runs wait as
 often as the table says and allocate nothing; packages run untrusted, and are refused by other devices; waits and copies
 that are taken out of a plan are missed (uir-waits); inputs and outputs bound on the device are read and written there
-(uir-bound); a driver that refuses each of its calls leaves nothing behind (uir-failing); caches of decoders stay on the
+(uir-bound); all that the device copies of the runtime's is page-locked (uir-staging); a driver that refuses each of its calls leaves nothing behind (uir-failing); caches of decoders stay on the
 device (uir-device-decode); a run's device memory is what limits of it say. --all: every model, 20 seeds, 500 steps. Out: a
 line per failure, then `N passed, M failed, S skipped`.
 """
@@ -106,6 +106,9 @@ def check_packages(edited, seeds):
         print(done.stdout)
         done = run("uir-bound", *made_up)
         suite.tell(done.returncode == 0, f"uir-bound: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        done = run("uir-staging", *words)
+        suite.tell(done.returncode == 0, f"uir-staging: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        print(done.stdout)
         done = run("uir-failing", "--every", 1 if seeds > 8 else 3, *made_up)
         suite.tell(done.returncode == 0, f"uir-failing: exit {done.returncode}\n{done.stdout}{done.stderr}")
 

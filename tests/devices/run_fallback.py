@@ -254,6 +254,17 @@ def check_words(folder, model, chip, seed):
     fallbacks[chip] += warns
 
 
+def check_staging(folder, package, chip, seed):
+    """What the host computes goes to the device and back by page-locked memory."""
+    data = os.path.join(folder, "arrays")
+    os.makedirs(data, exist_ok=True)
+    for name, array in read_outputs(os.path.join(folder, "data")).items():
+        np.save(os.path.join(data, name[:-3] + ".npy"), array)
+    done = run("uir-staging", "--chip", chip, "--data", data, package)
+    copies_nothing = "nothing is copied" in done.stdout and ", 1 failed," in done.stdout
+    return suite.tell(done.returncode == 0 or copies_nothing, f"graph {seed}: null:{chip}, uir-staging: {done.stdout[:600]}{done.stderr[:200]}")
+
+
 def check_graph(folder, seed, seeds):
     model, package = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.uir")
     done, plain = run_on(folder, model, "interpreter")
@@ -264,6 +275,8 @@ def check_graph(folder, seed, seeds):
     for chip in CHIPS:
         check_words(folder, model, chip, seed)
         packed = run("uir-pack", model, "-o", package, "--device", f"null:{chip}0", "--quiet")
+        if packed.returncode == 0:
+            good &= check_staging(folder, package, chip, seed)
         for number in seeds:
             device = f"null:{chip}{number}"
             for source in (model,) if packed.returncode else (model, package):
@@ -340,6 +353,7 @@ def check_sizes(seeds):
                 device = f"null:small:{seed}"
                 done, found = run_on(folder, source, device, "--no-cache")
                 suite.tell(done.returncode == 0 and is_same(found, expected), f"{rows} rows on {device}: {done.stderr[:300]}")
+            check_staging(folder, package, "small:", rows)
             told = run("uir-run", model, "--device", "null:small", "--data", os.path.join(folder, "data"), "--no-cache", "--explain", "--json")
             row = json.loads(told.stdout)["nodes"][0] if told.returncode == 0 else {}
             by_host = rows > 4

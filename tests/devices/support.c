@@ -26,10 +26,14 @@ void *devices_read_file(const char *path, size_t *out_size) {
 }
 
 uir_package_options devices_open(const uir_allocator *allocator, uint32_t seed) {
+    return devices_open_chip(allocator, "", seed);
+}
+
+uir_package_options devices_open_chip(const uir_allocator *allocator, const char *chip, uint32_t seed) {
     static const uir_kernel_format *const formats[] = {&uir_vm_format};
     uir_package_options options = {.formats = formats, .format_count = 1, .driver = &uir_null_driver};
-    char parameter[16];
-    snprintf(parameter, sizeof parameter, "%u", seed);
+    char parameter[32];
+    snprintf(parameter, sizeof parameter, "%s%u", chip, seed);
     const uir_driver_options driver = {
         .allocator = allocator, .parameter = parameter, .formats = formats, .format_count = 1};
     if (uir_null_driver.open(&driver, NULL, &options.device) != UIR_STATUS_OK) exit(2);
@@ -53,7 +57,8 @@ void devices_fill(uir_dtype dtype, unsigned char *data, size_t size, uint32_t tu
 }
 
 /* Input `index` of a turn: its shape and its elements, to be freed. */
-static unsigned char *read_input(const devices_source *source, uint32_t index, uint32_t turn, int64_t *out_shape) {
+static unsigned char *read_input(const devices_source *source, uint32_t index, uint32_t turn, int64_t *out_shape,
+                                 size_t *out_size) {
     uir_allocator allocator = uir_allocator_system();
     uir_tensor *tensor;
     uir_file file = {0};
@@ -68,6 +73,7 @@ static unsigned char *read_input(const devices_source *source, uint32_t index, u
     if (!data) exit(2);
     memcpy(data, tensor->data, tensor->byte_size);
     memcpy(out_shape, tensor->shape, tensor->rank * sizeof *out_shape);
+    *out_size = tensor->byte_size;
     for (size_t i = 0; tensor->dtype == UIR_DTYPE_F32 && i < tensor->byte_size / 4; i++)
         ((float *)(void *)data)[i] *= 1 + (float)turn / 8;
     uir_tensor_release(tensor);
@@ -75,12 +81,14 @@ static unsigned char *read_input(const devices_source *source, uint32_t index, u
     return data;
 }
 
-static unsigned char *make_input(const devices_source *source, const uir_package_port *port, uint32_t turn,
-                                 int64_t *out_shape) {
-    size_t size = devices_get_shape(port, source->dim, out_shape);
-    unsigned char *data = calloc(1, size + 1);
+unsigned char *devices_make_input(const devices_source *source, const uir_package *package, uint32_t index,
+                                  uint32_t turn, int64_t *out_shape, size_t *out_size) {
+    uir_package_port port = uir_package_get_input(package, index);
+    if (source->folder) return read_input(source, index, turn, out_shape, out_size);
+    *out_size = devices_get_shape(&port, source->dim, out_shape);
+    unsigned char *data = calloc(1, *out_size + 1);
     if (!data) exit(2);
-    devices_fill(port->dtype, data, size, turn);
+    devices_fill(port.dtype, data, *out_size, turn);
     return data;
 }
 
@@ -91,7 +99,8 @@ uir_status devices_run(uir_runtime *r, const uir_package *package, const devices
     for (uint32_t i = 0; i < uir_package_input_count(package) && i < DEVICES_PORTS && status == UIR_STATUS_OK; i++) {
         uir_package_port port = uir_package_get_input(package, i);
         int64_t shape[DEVICES_RANK];
-        data[i] = source->folder ? read_input(source, i, turn, shape) : make_input(source, &port, turn, shape);
+        size_t size;
+        data[i] = devices_make_input(source, package, i, turn, shape, &size);
         status = uir_runtime_set_input(r, i, port.dtype, port.rank, shape, data[i]);
     }
     if (status == UIR_STATUS_OK) status = uir_runtime_run(r);

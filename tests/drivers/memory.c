@@ -59,6 +59,17 @@ static void test_kinds(void **state) {
     copy(&b, 0, regions[UIR_MEMORY_SHARED], regions[UIR_MEMORY_DEVICE]);
     finish(&b, 0);
     assert_memory_equal(hosts[UIR_MEMORY_SHARED], expected, sizeof expected);
+    /* Staging memory by its address alone. */
+    const uir_region staging = host_region(hosts[UIR_MEMORY_STAGING], sizeof expected);
+    assert_int_equal((uintptr_t)hosts[UIR_MEMORY_STAGING] % 64, 0);
+    fill_bytes(&b, (unsigned char *)hosts[UIR_MEMORY_STAGING], sizeof expected);
+    memcpy(expected, hosts[UIR_MEMORY_STAGING], sizeof expected);
+    copy(&b, 0, regions[UIR_MEMORY_DEVICE], staging);
+    finish(&b, 0);
+    memset(hosts[UIR_MEMORY_STAGING], 0, sizeof expected);
+    copy(&b, 0, staging, regions[UIR_MEMORY_DEVICE]);
+    finish(&b, 0);
+    assert_memory_equal(hosts[UIR_MEMORY_STAGING], expected, sizeof expected);
     for (int kind = 0; kind < 3; kind++) b.driver->release(b.device, buffers[kind]);
     bench_end(&b);
 }

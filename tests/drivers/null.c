@@ -54,6 +54,60 @@ static void test_simulated(void **state) {
     bench_end(&b);
 }
 
+static void expect_copies(bench *b, uir_null_copies before, uint64_t locked, uint64_t pageable) {
+    const uir_null_copies copies = uir_null_count_copies(b->device);
+    assert_int_equal(copies.locked - before.locked, locked);
+    assert_int_equal(copies.pageable - before.pageable, pageable);
+}
+
+/* Copies over the bus are counted by the host's memory, page-locked or not, however a region names it. */
+static void test_counts(void **state) {
+    char other[64] = {0}, *host, *shared;
+    uir_driver_buffer *locked, *both;
+    bench b;
+    bench_begin(&b, state);
+    uir_region x = allocate(&b, 64), y = allocate(&b, 64);
+    check_ok(&b, b.driver->allocate(b.device, UIR_MEMORY_STAGING, 64, &b.diagnostics, &locked, &host));
+    check_ok(&b, b.driver->allocate(b.device, UIR_MEMORY_SHARED, 64, &b.diagnostics, &both, &shared));
+    const uir_region by_buffer = {.buffer = locked, .size = 64, .host = host};
+    memset(host, 1, 64);
+    const uir_null_copies before = uir_null_count_copies(b.device);
+    copy(&b, 0, x, by_buffer);
+    expect_copies(&b, before, 1, 0);
+    copy(&b, 0, host_region(host + 60, 4), part_of(x, 0, 4));
+    expect_copies(&b, before, 2, 0);
+    copy(&b, 0, x, host_region(other, 64));
+    copy(&b, 0, host_region(other, 64), x);
+    expect_copies(&b, before, 2, 2);
+    copy(&b, 0, y, x); /* over no bus */
+    expect_copies(&b, before, 2, 2);
+    copy(&b, 0, (uir_region){.buffer = both, .size = 64, .host = shared}, x);
+    expect_copies(&b, before, 2, 3);
+    finish(&b, 0);
+    b.driver->release(b.device, locked);
+    b.driver->release(b.device, both);
+    bench_end(&b);
+}
+
+/* Page-locked memory that a copy still uses, by its address alone, is not to be released: the device is lost. */
+static void test_early_release(void **state) {
+    uir_driver_failure failure;
+    uir_driver_buffer *locked;
+    uint64_t point;
+    char *host;
+    bench b;
+    bench_begin(&b, state);
+    uir_region x = allocate(&b, 64);
+    check_ok(&b, b.driver->allocate(b.device, UIR_MEMORY_STAGING, 64, &b.diagnostics, &locked, &host));
+    memset(host, 1, 64);
+    copy(&b, 0, x, host_region(host, 64)); /* by this seed a wait executes it */
+    b.driver->release(b.device, locked);
+    check_status(&b, b.driver->mark(b.queues[0], &b.diagnostics, &point), UIR_STATUS_DEVICE_FAILED);
+    check_status(&b, b.driver->fill(b.queues[0], &x, 0, &b.diagnostics), UIR_STATUS_DEVICE_FAILED);
+    (void)b.driver->wait(b.queues[0], 0, NULL, &failure);
+    bench_end(&b);
+}
+
 int main(void) {
     static const char *const bad_parameters[] = {"seven", "7seven", "-7", "99999999999999999999", NULL};
     uir_allocator allocator = uir_allocator_system();
@@ -63,7 +117,9 @@ int main(void) {
                               .format_count = 1,
                               .bad_parameters = bad_parameters,
                               .checks_zeros = true};
-    const struct CMUnitTest null_tests[] = {cmocka_unit_test_prestate(test_simulated, &subject)};
+    const struct CMUnitTest null_tests[] = {cmocka_unit_test_prestate(test_simulated, &subject),
+                                            cmocka_unit_test_prestate(test_counts, &subject),
+                                            cmocka_unit_test_prestate(test_early_release, &subject)};
     uir_diagnostics diagnostics;
     uir_text bytes;
     int failed = 0;

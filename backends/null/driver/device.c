@@ -117,7 +117,7 @@ static void release_storage(uir_driver_device *device, null_storage *storage) {
 
 static uir_status make_storage(uir_driver_device *device, uir_memory_kind kind, uint64_t size,
                                null_storage **out_storage) {
-    uint64_t allocated = size + NULL_READ_BEHIND;
+    uint64_t allocated = size + (kind == UIR_MEMORY_STAGING ? 0 : NULL_READ_BEHIND);
     null_storage *storage;
     if (size > SIZE_MAX / 4) return UIR_STATUS_OUT_OF_MEMORY;
     UIR_TRY_ALLOCATE(storage, uir_allocate_zeroed(&device->allocator, sizeof *storage));
@@ -162,7 +162,8 @@ static void release(uir_driver_device *device, uir_driver_buffer *base) {
     null_buffer *buffer = (null_buffer *)(void *)base;
     if (!buffer) return;
     pthread_mutex_lock(&device->lock);
-    if (buffer->pending) lose(device, "a buffer was released while %u requests used it", buffer->pending);
+    uint32_t pending = buffer->pending + (buffer->storage->buffers == 1 ? buffer->storage->pending : 0);
+    if (pending) lose(device, "a buffer was released while %u requests used it", pending);
     if (--buffer->storage->buffers == 0) release_storage(device, buffer->storage);
     uir_release(&device->allocator, buffer, sizeof *buffer);
     pthread_mutex_unlock(&device->lock);
@@ -189,6 +190,21 @@ static void *get_native(const uir_driver_buffer *buffer) {
 
 char *uir_null_address(const uir_region *region) {
     return region->buffer ? null_buffer_of(region)->storage->data + region->offset : region->host;
+}
+
+null_storage *uir_null_find_locked(const uir_driver_device *device, const uir_region *region) {
+    uintptr_t at = (uintptr_t)region->host;
+    null_storage *s = region->buffer ? NULL : device->storages;
+    while (s && (s->kind != UIR_MEMORY_STAGING || at < (uintptr_t)s->data || at - (uintptr_t)s->data >= s->size))
+        s = s->next;
+    return s;
+}
+
+uir_null_copies uir_null_count_copies(uir_driver_device *device) {
+    pthread_mutex_lock(&device->lock);
+    const uir_null_copies copies = device->copies;
+    pthread_mutex_unlock(&device->lock);
+    return copies;
 }
 
 static void give_up(uir_driver_device *device) {

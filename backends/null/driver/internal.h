@@ -28,6 +28,7 @@ typedef struct null_storage {
     char *data;
     void *handle; /* addresses without access */
     uint64_t size, allocated;
+    uint32_t pending; /* copies that name its address on the host */
 } null_storage;
 
 typedef struct null_buffer {
@@ -70,6 +71,7 @@ typedef struct null_request {
     uint32_t pointer_capacity, begin_capacity;
     uir_region workspace;
     uir_driver_copy copy; /* NULL_COPY; NULL_FILL: `to` */
+    null_storage *locked; /* NULL_COPY: the page-locked memory that it names by its address; NULL: none */
     unsigned char value;
     uir_driver_queue *other; /* NULL_FOLLOW */
     uint64_t point;          /* NULL_FOLLOW, NULL_MARK */
@@ -103,6 +105,7 @@ struct uir_driver_device {
     unsigned char pattern;
     uint32_t most_pointers, most_phases; /* of the launches prepared so far */
     null_storage *storages;
+    uir_null_copies copies;
     uir_driver_queue *queues;
     double clock; /* of the host */
     uir_kernel_scratch scratch;
@@ -124,6 +127,8 @@ static inline uint64_t null_draw(uir_driver_device *device) {
 /* ---- device.c ---- */
 /* The address of the first byte, on the host or in the simulation. */
 char *uir_null_address(const uir_region *region);
+/* The page-locked memory that a region without a buffer is in; NULL: none. */
+null_storage *uir_null_find_locked(const uir_driver_device *device, const uir_region *region);
 
 /* ---- code.c ---- */
 uint32_t uir_null_rank(const uir_driver_device *device, const char *format);

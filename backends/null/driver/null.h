@@ -12,4 +12,10 @@
 
 extern const uir_driver uir_null_driver;
 
+/* Copies so far between the device's memory and the host's: page-locked (UIR_MEMORY_STAGING), and any other. */
+typedef struct uir_null_copies {
+    uint64_t locked, pageable;
+} uir_null_copies;
+uir_null_copies uir_null_count_copies(uir_driver_device *device);
+
 #endif

@@ -93,6 +93,7 @@ static void count_users(const null_request *request, int change) {
         count_user(&request->pointers[i], change);
     if (request->kind == NULL_LAUNCH) count_user(&request->workspace, change);
     if (request->kind == NULL_COPY) count_user(&request->copy.from, change);
+    if (request->kind == NULL_COPY && request->locked) request->locked->pending += (uint32_t)change;
     if (request->kind == NULL_COPY || request->kind == NULL_FILL) count_user(&request->copy.to, change);
     if (request->kind == NULL_FOLLOW) request->other->followers += (uint32_t)change;
 }
@@ -257,11 +258,24 @@ static uir_status submit_launch(uir_driver_queue *queue, const uir_driver_launch
     return UIR_STATUS_OK;
 }
 
+/* The page-locked memory of one side of a copy; the other is the device's. */
+static null_storage *find_locked(uir_driver_device *device, const uir_driver_copy *copy) {
+    const uir_region *here = is_device_memory(&copy->from) ? &copy->to : &copy->from;
+    null_storage *by_address = uir_null_find_locked(device, here);
+    bool is_locked = by_address || (here->buffer && null_buffer_of(here)->storage->kind == UIR_MEMORY_STAGING);
+    if (is_device_memory(&copy->from) != is_device_memory(&copy->to)) {
+        device->copies.locked += is_locked;
+        device->copies.pageable += !is_locked;
+    }
+    return by_address;
+}
+
 static uir_status submit_copy(uir_driver_queue *queue, const uir_driver_copy *copy, uir_diagnostics *diagnostics) {
     null_request *request;
     UIR_TRY(uir_driver_check_copy(queue->device, copy, diagnostics));
     UIR_TRY(next_request(queue, NULL_COPY, &request));
     request->copy = *copy;
+    request->locked = find_locked(queue->device, copy);
     submit(queue, request);
     return UIR_STATUS_OK;
 }
