@@ -129,6 +129,7 @@ static void add_prelude(char *text) {
                                         "backends/opencl/target/prelude_integers.inc",
                                         "64backends/opencl/target/prelude_f64.inc",
                                         "backends/opencl/target/prelude_cast.inc",
+                                        "64backends/opencl/target/prelude_cast_f64.inc",
                                         "backends/opencl/target/prelude_math.inc",
                                         "ir/kernel/interpret/kernel_math_reduce.inc",
                                         "backends/opencl/target/prelude_single.inc",
