@@ -172,7 +172,7 @@ static uir_status attach_native(uir_call *call, uir_model *model, const uir_devi
     uir_status status = UIR_STATUS_OK;
     if (!uir_device_is_native(row) || !uir_package_get_facts(model->package).kernels) return UIR_STATUS_OK;
     uir_device_find(uir_model_get_source(model)->compile.options.device, &variant);
-    UIR_TRY(uir_target_of(row)->describe(variant, &call->diagnostics, &machine));
+    UIR_TRY(uir_target_of(row)->describe(variant, &model->arena, &call->diagnostics, &machine));
     code->variant = machine.variant;
     key = key_beside(&code->cached, uir_stage_get(UIR_STAGE_NATIVE)->name, &status);
     UIR_TRY(status);

@@ -50,9 +50,13 @@ static uir_status take_devices(packing *k) {
     k->device_count = o->device_count ? (uint32_t)o->device_count : 1;
     for (uint32_t i = 0; i < o->device_count; i++) k->devices[i] = o->devices[i];
     for (uint32_t i = 0; i < k->device_count; i++) {
-        if (!uir_device_find(k->devices[i], NULL))
+        const uir_device_row *row = uir_device_find(k->devices[i], NULL);
+        if (!row)
             return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "choose another device",
                                   "packages cannot be made for the device '%s'", k->devices[i]);
+        if (k->device_count > 1 && uir_target_of(row)->program)
+            return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "make a package for each device",
+                                  "a package for device %s is for no other device", row->name);
     }
     return UIR_STATUS_OK;
 }
@@ -66,7 +70,7 @@ static uir_status list_natives(packing *k, const char **out_isas, uint32_t *out_
         bool known = false;
         const uir_device_row *row = uir_device_find(k->devices[i], &variant);
         if (!uir_device_is_native(row)) continue;
-        UIR_TRY(uir_target_of(row)->describe(variant, &k->call->diagnostics, &machine));
+        UIR_TRY(uir_target_of(row)->describe(variant, k->compile.arena, &k->call->diagnostics, &machine));
         const char *isa = machine.variant;
         for (uint32_t n = 0; n < *out_count; n++) known |= !strcmp(out_isas[n], isa);
         if (!known) out_isas[(*out_count)++] = isa;

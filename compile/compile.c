@@ -120,14 +120,14 @@ uir_status uir_compile_begin_lowering(uir_compile *c, uir_diagnostics *diagnosti
             return uir_error_hint(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "choose another device",
                                   "packages cannot be made for the device '%s'", c->options.device);
         c->target = uir_target_of(c->row);
-        UIR_TRY(uir_target_describe(c->row, variant, diagnostics, &c->machine));
+        UIR_TRY(uir_target_describe(c->row, variant, c->arena, diagnostics, &c->machine));
         machine = &c->machine.description;
     }
     uir_lowering_init(&c->lowering, c->primitives, machine, &c->allocator);
     const uir_device_row *host = c->row ? uir_device_find_host(c->row) : NULL;
     if (host) {
         c->host_target = uir_target_of(host);
-        UIR_TRY(uir_target_describe(host, NULL, diagnostics, &c->host));
+        UIR_TRY(uir_target_describe(host, NULL, c->arena, diagnostics, &c->host));
         c->lowering.host = &c->host.description;
     }
     c->lowering.isolates_faults = c->options.isolates_faults;

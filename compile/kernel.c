@@ -22,7 +22,7 @@ static uir_status read_devices(uir_compile_machines *d, const char *device, uir_
     const uir_target *target = uir_target_of(uir_device_find(NULL, NULL));
     const uir_target_name named = uir_target_name_split(device ? device : target->name);
     const char *variant = uir_target_name_is(named, target->name) ? named.variant : NULL;
-    UIR_TRY(target->describe(variant, diagnostics, &d->here));
+    UIR_TRY(target->describe(variant, &d->arena, diagnostics, &d->here));
     UIR_TRY(uir_vector_push(&d->arena, &d->devices, &d->here.description));
     UIR_TRY(uir_descriptions_read(&d->arena, diagnostics, &d->devices));
     d->list = (uir_machine_list){d->devices.data, d->devices.count};

@@ -25,7 +25,7 @@ uir_status uir_key_of_package(const uir_compile *c, uir_text *text) {
     const uir_device_row *row = uir_device_find(c->options.device, &variant);
     uir_target_machine machine;
     if (!row) return UIR_STATUS_NOT_FOUND;
-    UIR_TRY(uir_target_describe(row, variant, NULL, &machine)); /* the model's own loading says it */
+    UIR_TRY(uir_target_describe(row, variant, c->arena, NULL, &machine)); /* the model's own loading says it */
     uir_text_append_format(text, "package %d, %s ",
                            uir_device_has_driver(row) ? UIR_PACKAGE_VERSION : UIR_PACKAGE_VERSION_HOST, row->name);
     uir_target_describe_key(row, &machine, text);

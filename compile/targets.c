@@ -44,12 +44,12 @@ static bool ask_chip(const uir_device_row *row, const char *variant, char *chip,
     return true;
 }
 
-uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_diagnostics *diagnostics,
-                               uir_target_machine *out_machine) {
+uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_arena *arena,
+                               uir_diagnostics *diagnostics, uir_target_machine *out_machine) {
     bool is_narrowed = uir_target_is_narrowed(row);
     char chip[64];
     if (uir_target_leaves_chip(row, variant) && ask_chip(row, variant, chip, sizeof chip)) variant = chip;
-    UIR_TRY(uir_target_of(row)->describe(is_narrowed ? NULL : variant, diagnostics, out_machine));
+    UIR_TRY(uir_target_of(row)->describe(is_narrowed ? NULL : variant, arena, diagnostics, out_machine));
     if (is_narrowed) rows[row->backend]->narrow(variant, &out_machine->description);
     return UIR_STATUS_OK;
 }

@@ -16,8 +16,8 @@ bool uir_target_leaves_chip(const uir_device_row *row, const char *variant);
 /* The machine of a device: `variant` is the text behind its name's colon, or NULL. Of a device with a driver it is the
  * driver's parameter, which may name a chip. A chip that is left to the device is asked of the driver; where there is
  * none, it is the target's own choice. */
-uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_diagnostics *diagnostics,
-                               uir_target_machine *out_machine);
+uir_status uir_target_describe(const uir_device_row *row, const char *variant, uir_arena *arena,
+                               uir_diagnostics *diagnostics, uir_target_machine *out_machine);
 /* Appends the facts of the device's machine that its kernels and plans depend on. */
 void uir_target_describe_key(const uir_device_row *row, const uir_target_machine *machine, uir_text *text);
 /* The targets that make kernels, each once; NULL past the end. */

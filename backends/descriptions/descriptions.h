@@ -13,9 +13,9 @@ extern const uint32_t uir_description_count;
 
 /* Appends the chips of all files, allocated from `arena`. */
 uir_status uir_descriptions_read(uir_arena *arena, uir_diagnostics *diagnostics, uir_machine_vector *devices);
-/* Finds a chip of this build's descriptions, which lives as long as the process. INVALID_ARGUMENT for an unknown one.
- */
-uir_status uir_descriptions_find(const char *device, const char *chip, uir_diagnostics *diagnostics,
+/* Finds a chip, allocated from `arena`, among the files in the folder of its device. INVALID_ARGUMENT for an unknown
+ * one. */
+uir_status uir_descriptions_find(const char *device, const char *chip, uir_arena *arena, uir_diagnostics *diagnostics,
                                  const uir_machine **out_machine);
 
 #endif

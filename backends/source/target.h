@@ -10,7 +10,7 @@
 
 /* A machine that kernels are made for. */
 typedef struct uir_target_machine {
-    uir_machine description; /* points into static tables and stays valid */
+    uir_machine description; /* points into static tables, or into the arena of `describe` */
     const char *variant;     /* its name behind the colon of a device's name: "avx2" */
     bool runs_here;          /* this machine can execute the variant */
 } uir_target_machine;
@@ -89,7 +89,8 @@ typedef struct uir_target {
     const char *name; /* of the machine that its kernels are `on`: "cpu" */
     /* Describes a machine that no file describes. `variant`: a name; NULL: this machine. INVALID_ARGUMENT with a
      * message that lists the variants. */
-    uir_status (*describe)(const char *variant, uir_diagnostics *diagnostics, uir_target_machine *out_machine);
+    uir_status (*describe)(const char *variant, uir_arena *arena, uir_diagnostics *diagnostics,
+                           uir_target_machine *out_machine);
     /* For a device that runs the host's code: removes from the host's machine what the device lacks, and names the
      * chip. The other members are NULL, the host's target makes the kernels. */
     void (*narrow)(const char *variant, uir_machine *machine);

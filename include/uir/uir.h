@@ -647,7 +647,7 @@ typedef struct uir_model_info {
     uint32_t primitive_count;  /* primitives after decomposition and clean-up */
     double load_ms;            /* time of reading and parsing */
     double compile_ms;         /* time from there to kernels that run */
-    const char *device;        /* "cpu", "vm", "null" or "interpreter" */
+    const char *device;        /* "cpu", "vm", "null", "opencl" or "interpreter" */
     const char *why;           /* why the interpreter runs the model instead of the requested device; else "" */
     uint32_t kernel_count;     /* different kernels */
     uint32_t compiled_kernels; /* those that this process has compiled so far */
@@ -657,8 +657,7 @@ typedef struct uir_model_info {
      * winograd_count: convolutions by Winograd's formula. */
     uint32_t laid_out_count, conversion_count, winograd_count;
     const char *precision; /* the requested precision */
-    /* Products of f32 of a model that kernels run; 0 on the interpreter.
-     * product_count: all of them.
+    /* Products of f32 of a model that kernels run; 0 on the interpreter. product_count: all of them.
      * f16_count, bf16_count: those whose operands have this type by `precision`.
      * out_of_range_count: those that stay f32, since a constant is out of the range of these types. */
     uint32_t product_count, f16_count, bf16_count, out_of_range_count;
@@ -669,9 +668,7 @@ typedef struct uir_model_info {
     /* Of a device with memory of its own: groups of nodes, and host operators, that the host computes because the
      * device cannot, with a warning at the load. Those that only compute sizes and conditions are not counted. */
     uint32_t host_group_count, host_operator_count;
-    /* Of a device whose driver compiles the kernels: what it made their code of, "its source" or "the cache", and why
-     * not of the cache if that did not load; else "". */
-    const char *device_code;
+    const char *device_code; /* what a driver that compiles kernels made them of: "its source", "the cache"; else "" */
 } uir_model_info;
 UIR_API UIR_WARN_UNUSED uir_status uir_model_get_info(const uir_model *model, uir_model_info *out_info);
 

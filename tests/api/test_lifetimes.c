@@ -367,7 +367,7 @@ static void texts_of_the_program_stay(void **state) {
     assert_string_equal(device, "cpu");
     size_t count = 0;
     while (uir_device_name(count)) count++;
-    assert_true(count == 4 && !uir_device_name(count + 1));
+    assert_true(count == 5 && !uir_device_name(count + 1));
     assert_true(*uir_status_text(UIR_STATUS_COUNT));
     assert_true(uir_status_exit_code(UIR_STATUS_OK) == 0 && uir_status_exit_code(UIR_STATUS_BAD_FILE) == 3);
 }

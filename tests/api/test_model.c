@@ -474,7 +474,7 @@ static void unknown_devices_are_refused(void **state) {
         assert_int_equal(uir_model_load_memory(context, bytes.data, bytes.length, NULL, &wrong, &model),
                          UIR_STATUS_INVALID_ARGUMENT);
         assert_null(model);
-        assert_true(has_message(context, "cpu, vm, null, interpreter"));
+        assert_true(has_message(context, "cpu, vm, null, opencl, interpreter"));
         blob_free(&bytes);
     }
 }

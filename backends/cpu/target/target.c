@@ -4,8 +4,10 @@
 #include "backends/cpu/target/build.h"
 #include "backends/vm/encode/encode.h"
 
-static uir_status describe(const char *variant, uir_diagnostics *diagnostics, uir_target_machine *out) {
+static uir_status describe(const char *variant, uir_arena *arena, uir_diagnostics *diagnostics,
+                           uir_target_machine *out) {
     uir_cpu_device cpu;
+    (void)arena;
     UIR_TRY(uir_cpu_describe(variant, diagnostics, &cpu));
     *out = (uir_target_machine){cpu.machine, uir_cpu_variant_name(cpu.variant), cpu.runs_here};
     return UIR_STATUS_OK;

@@ -9,14 +9,15 @@ static const char *find_chip(const char *variant) {
     return uir_opencl_read_parameter(variant, &parameter) && parameter.chip ? parameter.chip->name : NULL;
 }
 
-static uir_status describe(const char *variant, uir_diagnostics *diagnostics, uir_target_machine *out) {
+static uir_status describe(const char *variant, uir_arena *arena, uir_diagnostics *diagnostics,
+                           uir_target_machine *out) {
     uir_opencl_parameter parameter;
     const uir_machine *machine;
     if (!uir_opencl_read_parameter(variant, &parameter))
         return uir_error_hint(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL, "use " UIR_OPENCL_PARAMETERS,
                               "'%s' names no chip and no device of OpenCL", variant);
     const uir_opencl_chip *chip = parameter.chip ? parameter.chip : uir_opencl_get_chip(UIR_OPENCL_GPU);
-    UIR_TRY(uir_descriptions_find(uir_opencl_target.name, chip->name, diagnostics, &machine));
+    UIR_TRY(uir_descriptions_find(uir_opencl_target.name, chip->name, arena, diagnostics, &machine));
     *out = (uir_target_machine){.description = *machine, .variant = chip->name};
     return UIR_STATUS_OK;
 }

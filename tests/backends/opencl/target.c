@@ -41,10 +41,12 @@ static void test_chips(void **state) {
     uir_allocator allocator = uir_allocator_system();
     uir_diagnostics diagnostics;
     uir_target_machine machine;
+    uir_arena arena;
     (void)state;
+    uir_arena_init(&arena, &allocator);
     uir_diagnostics_init(&diagnostics, &allocator);
     for (size_t i = 0; (chip = uir_opencl_get_chip(i)) != NULL; i++) {
-        assert_int_equal(uir_opencl_target.describe(chip->name, &diagnostics, &machine), UIR_STATUS_OK);
+        assert_int_equal(uir_opencl_target.describe(chip->name, &arena, &diagnostics, &machine), UIR_STATUS_OK);
         assert_string_equal(machine.description.name, "opencl");
         assert_string_equal(machine.description.chip, chip->name);
         assert_string_equal(machine.variant, chip->name);
@@ -53,11 +55,12 @@ static void test_chips(void **state) {
             if (space->roles & UIR_SPACE_SCRATCH) assert_true(space->capacity <= chip->local_memory);
         }
     }
-    assert_int_equal(uir_opencl_target.describe("gpu:3", &diagnostics, &machine), UIR_STATUS_OK);
+    assert_int_equal(uir_opencl_target.describe("gpu:3", &arena, &diagnostics, &machine), UIR_STATUS_OK);
     assert_string_equal(machine.variant, "gpu");
-    assert_int_equal(uir_opencl_target.describe("fast", &diagnostics, &machine), UIR_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(uir_opencl_target.describe("fast", &arena, &diagnostics, &machine), UIR_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(diagnostics.first->hint, "gpu or cpu"));
     uir_diagnostics_deinit(&diagnostics);
+    uir_arena_deinit(&arena);
 }
 
 int main(void) {
