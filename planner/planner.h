@@ -21,8 +21,8 @@ typedef struct uir_plan_source {
     const char *why;  /* why its groups have no kernel of the device; NULL: they have */
 } uir_plan_source;
 
-/* A shared object for one instruction set, or the program that a device's driver compiles. `symbols` and `scratch` have an entry per variant, kernel by kernel in the
- * order of the sources. */
+/* A shared object for one instruction set, or the program that a device's driver compiles. `symbols` and `scratch` have
+ * an entry per variant, kernel by kernel in the order of the sources. */
 typedef struct uir_plan_object {
     const char *isa;
     const void *bytes; /* NULL: attached to the opened package later */
