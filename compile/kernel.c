@@ -159,6 +159,7 @@ struct uir_kernel_runner {
     const volatile bool *cancel;
     uir_target_object object; /* of a device that runs native code */
     uir_text bytecode;        /* of another */
+    uir_arena arena;          /* of a description */
     const uir_kernel_format *format;
     uir_loaded_module *module;
     uir_single *single; /* NULL: the interpreter runs it */
@@ -282,7 +283,7 @@ static uir_status open_native(uir_kernel_runner *r, const uir_device_row *row, c
                               uir_diagnostics *diagnostics) {
     const uir_target *target = uir_target_of(row);
     uir_target_machine machine;
-    UIR_TRY(target->describe(variant, diagnostics, &machine));
+    UIR_TRY(target->describe(variant, &r->arena, diagnostics, &machine));
     if (!machine.runs_here)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
                          machine.variant);
@@ -322,6 +323,7 @@ uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *
     *runner = (uir_kernel_runner){
         .allocator = *allocator, .igraph = igraph, .cancel = cancel, .object = {.allocator = *allocator}};
     uir_text_init(&runner->bytecode, allocator);
+    uir_arena_init(&runner->arena, allocator);
     uir_status status = open_runner(runner, name, diagnostics);
     if (status == UIR_STATUS_OK)
         *out_runner = runner;
@@ -336,6 +338,7 @@ void uir_kernel_runner_destroy(uir_kernel_runner *runner) {
     uir_single_destroy(runner->single);
     if (runner->module) runner->format->unload(runner->module);
     uir_text_deinit(&runner->bytecode);
+    uir_arena_deinit(&runner->arena);
     uir_target_object_deinit(&runner->object);
     uir_release(&allocator, runner, sizeof *runner);
 }
