@@ -164,7 +164,10 @@ static void release(uir_driver_device *device, uir_driver_buffer *base) {
     pthread_mutex_lock(&device->lock);
     uint32_t pending = buffer->pending + (buffer->storage->buffers == 1 ? buffer->storage->pending : 0);
     if (pending) lose(device, "a buffer was released while %u requests used it", pending);
-    if (--buffer->storage->buffers == 0) release_storage(device, buffer->storage);
+    if (--buffer->storage->buffers == 0) {
+        if (buffer->storage->pending) uir_null_forget_locked(device, buffer->storage);
+        release_storage(device, buffer->storage);
+    }
     uir_release(&device->allocator, buffer, sizeof *buffer);
     pthread_mutex_unlock(&device->lock);
 }

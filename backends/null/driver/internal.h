@@ -150,6 +150,8 @@ uir_status uir_null_create_queue(uir_driver_device *device, uint32_t points, voi
 void uir_null_destroy_queue(uir_driver_queue *queue);
 uir_status uir_null_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
                            uint32_t phase_count, uir_diagnostics *diagnostics);
+/* Pending copies name the page-locked memory no more: the device is lost, and executes none of them. */
+void uir_null_forget_locked(uir_driver_device *device, const null_storage *storage);
 uir_status uir_null_copy(uir_driver_queue *queue, const uir_driver_copy *copy, uir_diagnostics *diagnostics);
 uir_status uir_null_fill(uir_driver_queue *queue, const uir_region *region, unsigned char value,
                          uir_diagnostics *diagnostics);

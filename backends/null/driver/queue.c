@@ -258,6 +258,15 @@ static uir_status submit_launch(uir_driver_queue *queue, const uir_driver_launch
     return UIR_STATUS_OK;
 }
 
+void uir_null_forget_locked(uir_driver_device *device, const null_storage *storage) {
+    for (uir_driver_queue *queue = device->queues; queue; queue = queue->next) {
+        for (uint32_t i = 0; i < queue->count; i++) {
+            null_request *request = request_at(queue, i);
+            if (request->kind == NULL_COPY && request->locked == storage) request->locked = NULL;
+        }
+    }
+}
+
 /* The page-locked memory of one side of a copy; the other is the device's. */
 static null_storage *find_locked(uir_driver_device *device, const uir_driver_copy *copy) {
     const uir_region *here = is_device_memory(&copy->from) ? &copy->to : &copy->from;
