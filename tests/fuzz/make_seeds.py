@@ -315,7 +315,7 @@ KERNELS = ["""igraph @loop on ascend synchronised {
     move.ub.dram.f32         %y[8*c:8, 0:64], %i
   }
 }
-""", """igraph @group on cuda {
+""", """igraph @group on warps {
   ptr %x : dram f32 [4, 64] in 0   ptr %y : dram f32 [4, 64] out 0
   ptr %e : smem f32 [8, 8]   ptr %v : reg f32 [1, 8]
   phase { parallel r : 4 group, u : 8 unit

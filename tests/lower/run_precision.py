@@ -27,7 +27,7 @@ ASCEND = os.path.join(ROOT, "backends", "ascend", "target", "ascend.device")
 DEVICES = {
     "ascend:910B1": (("f16", "bf16"), "both", True, "f16"),
     "ascend:910A": (("f16",), "both", False, "f16"),
-    "cuda:sm_90": (("f16", "bf16"), "both", False, "f16"),
+    "cuda:sm_90": (("f16", "bf16"), "both", True, "f16"),
     "cambricon": (("f16",), "both", True, "f32"),
     "opencl:gpu": ((), "none", True, "f32"),
     "opencl:cpu": ((), "none", True, "f32"),

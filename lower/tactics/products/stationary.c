@@ -55,6 +55,11 @@ bool uir_product_fits(const uir_product_problem *p, const uir_product_choice *c)
     return true;
 }
 
+/* Whether each step has the whole tile. Threads that share the elements of a tile then do so by numbers known ahead. */
+static bool is_even(const uir_product_problem *p, const uir_product_choice *c) {
+    return p->extents[UIR_SIDE_DEPTH] % c->tiles[UIR_SIDE_DEPTH] == 0;
+}
+
 /* How full the spaces are, all together. */
 static double fullness(const uir_product_problem *p, const uir_product_choice *c) {
     int64_t used[UIR_MACHINE_MAX_SPACES];
@@ -191,7 +196,7 @@ static uint32_t list_parts(const uir_product_problem *p, uint32_t side, int64_t 
 
 /* Cycles are modelled, and of one unit with memory to itself; bytes are what they are, and what units wait for one
  * after the other. Of choices within so much of the fewest cycles the one that loads least is taken, of these the
- * fastest, and of equals the one that leaves least room unused. */
+ * fastest, and of equals the one that leaves least room unused; where threads share a tile, an even one first. */
 static const double SLACK = 0.15;
 
 typedef struct search {
@@ -201,14 +206,17 @@ typedef struct search {
     double fewest_cycles; /* of all choices: found the first time around */
     uir_product_choice best;
     double cycles, loads, full;
+    bool even;
     bool found, is_second;
 } search;
 
-static bool is_better(const search *s, double cycles, double loads, double full) {
+static bool is_better(const search *s, double cycles, double loads, double full, bool even) {
     if (!s->found) return true;
     if (loads != s->loads) return loads < s->loads;
     if (cycles < s->cycles * (1 - 1e-9)) return true;
-    return cycles <= s->cycles * (1 + 1e-9) && full > s->full;
+    if (cycles > s->cycles * (1 + 1e-9)) return false;
+    if (even != s->even && uir_machine_threads(s->p->machine) > 1) return even;
+    return full > s->full;
 }
 
 static void consider(search *s, const uir_product_choice *c) {
@@ -220,9 +228,10 @@ static void consider(search *s, const uir_product_choice *c) {
     }
     if (cycles > s->fewest_cycles * (1 + SLACK)) return;
     double loads = count_loads(s->p, c), full = fullness(s->p, c);
-    if (!is_better(s, cycles, loads, full)) return;
+    bool even = is_even(s->p, c);
+    if (!is_better(s, cycles, loads, full, even)) return;
     s->best = *c;
-    s->cycles = cycles, s->loads = loads, s->full = full;
+    s->cycles = cycles, s->loads = loads, s->full = full, s->even = even;
     s->found = true;
 }
 

@@ -36,7 +36,7 @@ static void load_file(zoo *z, const char *path) {
     char *text = read_whole(path, &length);
     model *m = loading;
     uir_igraph_list *list = &m->lists[m->list_count];
-    if (strstr(path, "/ascend_") || strstr(path, "/cuda_")) {
+    if (strstr(path, "/ascend_") || strstr(path, "/cuda_") || strstr(path, "/warps_")) {
         free(text);
         return;
     }

@@ -7,6 +7,7 @@
 #include "backends/cpu/target/cpu.h"
 #include "backends/descriptions/descriptions.h"
 #include "ir/kernel/igraph.h"
+#include "ir/machine/device_text.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,16 @@ typedef struct zoo {
     uir_machine_list list;
 } zoo;
 
+/* The machine of the kernels that are about groups of many units. */
+static inline void zoo_add_file(zoo *z, const char *path) {
+    static char text[65536];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    assert_int_equal(uir_machine_parse(text, length, path, &z->arena, &z->diagnostics, &z->devices), UIR_STATUS_OK);
+}
+
 static inline void zoo_open(zoo *z) {
     z->allocator = uir_allocator_system();
     uir_diagnostics_init(&z->diagnostics, &z->allocator);
@@ -29,6 +40,7 @@ static inline void zoo_open(zoo *z) {
     z->devices = (uir_machine_vector){0};
     assert_int_equal(uir_vector_push(&z->arena, &z->devices, &z->cpu.machine), UIR_STATUS_OK);
     assert_int_equal(uir_descriptions_read(&z->arena, &z->diagnostics, &z->devices), UIR_STATUS_OK);
+    zoo_add_file(z, "tests/ir/kernel/warps.device");
     z->list = (uir_machine_list){z->devices.data, z->devices.count};
 }
 

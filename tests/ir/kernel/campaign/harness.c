@@ -8,12 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The machine of the kernels that are about groups of many units. */
+static uir_status add_warps(harness *h) {
+    static const char path[] = "tests/ir/kernel/warps.device";
+    char text[8192];
+    const uir_machine *first;
+    FILE *file = fopen(path, "rb");
+    if (!file) return uir_error(&h->diagnostics, UIR_STATUS_NOT_FOUND, NULL, "%s is missing", path);
+    size_t length = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    return uir_compile_machines_add(h->devices, text, length, path, &h->diagnostics, &first);
+}
+
 void harness_init(harness *h, uint64_t seed) {
     memset(h, 0, sizeof *h);
     h->allocator = uir_allocator_system();
     h->random = seed;
     uir_diagnostics_init(&h->diagnostics, &h->allocator);
-    if (uir_compile_machines_create(&h->allocator, NULL, &h->diagnostics, &h->devices) != UIR_STATUS_OK) {
+    if (uir_compile_machines_create(&h->allocator, NULL, &h->diagnostics, &h->devices) != UIR_STATUS_OK ||
+        add_warps(h) != UIR_STATUS_OK) {
         harness_say(h, "devices");
         exit(1);
     }
