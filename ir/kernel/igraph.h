@@ -95,7 +95,7 @@ typedef struct uir_iinstruction {
     uint32_t legal_row; /* set by the verifier: the device's row that allows it */
     uint32_t unguarded; /* set by the verifier: bit k, slice k is proved inside its pointer's extents */
 } uir_iinstruction;
-enum { UIR_SYNC_PIPES, UIR_SYNC_GROUP, UIR_SYNC_DEVICE, UIR_SYNC_KINDS };
+enum { UIR_SYNC_PIPES, UIR_SYNC_GROUP, UIR_SYNC_DEVICE, UIR_SYNC_KINDS, UIR_SYNC_UNIT };
 
 /* ---- the tree ---- */
 typedef struct uir_iitem {

@@ -1,6 +1,8 @@
 /* Walks a kernel as its units would, and counts. */
 #include "ir/kernel/igraph_estimate.h"
 
+#include "ir/kernel/igraph_threads.h"
+
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -152,6 +154,13 @@ static uir_status count_operations(walk *w, const uir_iinstruction *in, const ui
     return UIR_STATUS_OK;
 }
 
+/* All pipes finish before any goes on. */
+static void meet(walk *w) {
+    double last = 0;
+    for (uint32_t p = 0; p < UIR_MACHINE_MAX_PIPES; p++) last = w->free_at[p] > last ? w->free_at[p] : last;
+    for (uint32_t p = 0; p < UIR_MACHINE_MAX_PIPES; p++) w->not_before[p] = last;
+}
+
 static uir_status execute(walk *w, const uir_iinstruction *in) {
     const uir_machine *d = w->igraph->machine;
     const uir_iop_row *op = uir_iop_get_row(in->code);
@@ -181,6 +190,7 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
     double begin = w->free_at[pipe] > w->not_before[pipe] ? w->free_at[pipe] : w->not_before[pipe];
     w->free_at[pipe] = begin + cycles;
     w->out->pipe_cycles[pipe] += cycles;
+    if (uir_ithreads_meet(w->igraph, in)) meet(w);
     return UIR_STATUS_OK;
 }
 
@@ -188,6 +198,7 @@ static uir_status execute(walk *w, const uir_iinstruction *in) {
  * before. */
 static void wait(walk *w, uint32_t instruction) {
     const uir_iinstruction *in = &w->igraph->instructions.data[instruction];
+    if (in->sync_kind == UIR_SYNC_UNIT) meet(w);
     if (in->sync_kind != UIR_SYNC_PIPES) return;
     wait_times *times = &w->waits[instruction];
     uint32_t back = in->sync_distance > 1 ? in->sync_distance - 1 : 0;

@@ -1,5 +1,7 @@
 #include "ir/kernel/igraph_order.h"
 
+#include "ir/kernel/igraph_threads.h"
+
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -27,23 +29,35 @@ static uir_status push_sync(uir_iorder *o, uint32_t at, const uir_iinstruction *
                          .distance = i->sync_distance,
                          .pointer = i->sync_pointer,
                          .of_pipes = !is_step && i->sync_kind == UIR_SYNC_PIPES,
-                         .is_barrier = is_barrier};
+                         .is_barrier = is_barrier,
+                         .before = UIR_IORDER_GIVEN,
+                         .is_unit = !is_step && i->sync_kind == UIR_SYNC_UNIT};
     UIR_TRY(find_block(o, at, &s.block));
     return uir_vector_push(o->arena, &o->syncs, s);
 }
 
-static uir_status push_use(uir_iorder *o, uint32_t pointer, bool write) {
-    return uir_vector_push(o->arena, &o->uses, (uir_iorder_use){pointer, o->steps.count, write});
+/* Behind an instruction at whose end the threads meet. */
+static uir_status push_meeting(uir_iorder *o, uint32_t block) {
+    uir_iorder_sync s = {.at = 2 * o->steps.count, .block = block, .loop = o->loop, .pointer = NONE, .is_unit = true};
+    s.before = UIR_IORDER_GIVEN;
+    s.line = o->steps.data[o->steps.count - 1].line;
+    return uir_vector_push(o->arena, &o->syncs, s);
+}
+
+static uir_status push_use(uir_iorder *o, const uir_iinstruction *i, uint32_t slice, bool write) {
+    uir_iorder_use use = {.step = o->steps.count, .slice = slice, .write = write};
+    use.pointer = slice == NONE ? i->scratch.pointer : i->slices[slice].pointer;
+    use.own = slice != NONE && uir_ithreads_count(o->igraph) > 1 && uir_ithreads_is_own(o->igraph, i, slice);
+    return uir_vector_push(o->arena, &o->uses, use);
 }
 
 static uir_status push_uses(uir_iorder *o, const uir_iinstruction *i) {
     uir_iop_family family = uir_iop_get_row(i->code)->family;
     for (uint32_t k = 0; k < i->slice_count; k++) {
-        UIR_TRY(push_use(o, i->slices[k].pointer, k == 0 || (family == UIR_IOP_FAMILY_SCAN && k == 2)));
-        if (k == 0 && (i->accumulate || family == UIR_IOP_FAMILY_MMA))
-            UIR_TRY(push_use(o, i->slices[k].pointer, false));
+        UIR_TRY(push_use(o, i, k, k == 0 || (family == UIR_IOP_FAMILY_SCAN && k == 2)));
+        if (k == 0 && (i->accumulate || family == UIR_IOP_FAMILY_MMA)) UIR_TRY(push_use(o, i, k, false));
     }
-    return i->has_scratch ? push_use(o, i->scratch.pointer, true) : UIR_STATUS_OK;
+    return i->has_scratch ? push_use(o, i, NONE, true) : UIR_STATUS_OK;
 }
 
 static uir_status push_step(uir_iorder *o, uir_iorder_step *step) {
@@ -61,7 +75,8 @@ static uir_status collect_index(uir_iorder *o, uint32_t at) {
     const uir_iitem *item = &o->igraph->items.data[at];
     uir_iorder_step step = {
         .item = at, .instruction = NONE, .line = item->line, .pipe = -1, .is_index = true, .first_use = o->uses.count};
-    UIR_TRY(push_use(o, item->index.slice.pointer, false));
+    uir_iorder_use use = {.pointer = item->index.slice.pointer, .step = o->steps.count};
+    UIR_TRY(uir_vector_push(o->arena, &o->uses, use));
     return push_step(o, &step);
 }
 
@@ -72,13 +87,15 @@ static uir_status collect_instruction(uir_iorder *o, uint32_t at) {
     bool is_barrier = is_sync ? i->sync_kind == UIR_SYNC_GROUP : i->scope == UIR_SCOPE_GROUP;
     if (is_sync || is_barrier) UIR_TRY(push_sync(o, at, i, is_barrier));
     if (is_sync) return UIR_STATUS_OK;
+    bool meets = uir_ithreads_meet(o->igraph, i);
     uir_iorder_step step = {.item = at,
                             .instruction = item->instruction,
                             .line = item->line,
-                            .pipe = uir_igraph_get_pipe(o->igraph, i),
+                            .pipe = meets ? -1 : uir_igraph_get_pipe(o->igraph, i),
                             .first_use = o->uses.count};
     UIR_TRY(push_uses(o, i));
-    return push_step(o, &step);
+    UIR_TRY(push_step(o, &step));
+    return meets ? push_meeting(o, step.block) : UIR_STATUS_OK;
 }
 
 static uir_status collect_items(uir_iorder *o, uint32_t first) {
@@ -157,6 +174,13 @@ static void add_awaited(uir_iorder *o, const uir_iorder_sync *s, uint32_t v) {
             add_before(o, u, v);
 }
 
+/* All that stands before a barrier of the unit. */
+static void add_met(uir_iorder *o, const uir_iorder_sync *s, uint32_t v) {
+    bool runs = uir_iorder_holds(o, s->block, v);
+    for (uint32_t u = s->at / 2; u-- > 0;)
+        if (runs || uir_iorder_holds(o, s->block, u)) add_before(o, u, v);
+}
+
 void uir_iorder_find_step(uir_iorder *o, uint32_t v) {
     memset(&o->before[(size_t)v * o->words], 0, o->words * sizeof *o->before);
     for (uint32_t w = v; w-- > 0;)
@@ -165,6 +189,7 @@ void uir_iorder_find_step(uir_iorder *o, uint32_t v) {
         const uir_iorder_sync *s = &o->syncs.data[i];
         if (s->of_pipes && !s->is_off && !s->distance && s->at <= 2 * v && (int32_t)s->to == o->steps.data[v].pipe)
             add_awaited(o, s, v);
+        if (s->is_unit && !s->is_off && s->at <= 2 * v) add_met(o, s, v);
     }
 }
 
@@ -245,6 +270,13 @@ static uint32_t find_pipes(const uir_iorder *o, uint32_t end, uint32_t loop, boo
     return pipes;
 }
 
+/* Does a barrier of the unit come after `a`, or before `b`, or (across iterations) once in each? */
+static bool meets(const uir_iorder *o, const uir_iorder_sync *s, uint32_t a, uint32_t b, uint32_t loop, bool across) {
+    return s->is_unit && !s->is_off && uir_iorder_is_inside(o, s->block, loop) &&
+           ((s->at > 2 * a + 1 && uir_iorder_holds(o, s->block, a)) ||
+            (s->at < 2 * b + 1 && uir_iorder_holds(o, s->block, b)) || (across && s->block == loop));
+}
+
 /* A wait for what is done up to now is one for earlier turns too. */
 bool uir_iorder_is_before_turn(const uir_iorder *o, uint32_t a, uint32_t b, uint32_t loop, uint32_t distance) {
     if (find_pipes(o, a, loop, false) & find_pipes(o, b, loop, true)) return true;
@@ -253,6 +285,7 @@ bool uir_iorder_is_before_turn(const uir_iorder *o, uint32_t a, uint32_t b, uint
         bool is_in =
             s->distance ? s->loop == loop && distance % s->distance == 0 : uir_iorder_is_inside(o, s->block, loop);
         if (s->of_pipes && !s->is_off && is_in && joins(o, s, a, b, loop)) return true;
+        if (meets(o, s, a, b, loop, distance > 1)) return true;
     }
     return false;
 }

@@ -11,9 +11,13 @@
 #include "base/vector.h"
 #include "ir/kernel/igraph.h"
 
+#define UIR_IORDER_GIVEN UINT32_MAX
+
 typedef struct uir_iorder_use {
     uint32_t pointer, step;
+    uint32_t slice; /* of the instruction; UINT32_MAX: its scratch */
     bool write;
+    bool own; /* of units of several threads: each element's owner alone touches it */
 } uir_iorder_use;
 
 typedef struct uir_iorder_step {
@@ -32,7 +36,7 @@ typedef struct uir_iorder_block {
     bool is_loop;
 } uir_iorder_block;
 
-/* A sync, or an instruction that is a barrier of a group's units. */
+/* A sync, or an instruction that is a barrier of a group's units or of a unit's threads. */
 typedef struct uir_iorder_sync {
     uint32_t at;    /* twice the index of the next step; for an instruction: twice its own index, plus 1 */
     uint32_t block; /* the innermost around it; its own if it has a condition */
@@ -41,7 +45,9 @@ typedef struct uir_iorder_sync {
     uint32_t from, to, distance;
     uint32_t pointer; /* UINT32_MAX: all accesses of the pipe */
     bool of_pipes, is_barrier, is_off;
-    uint32_t before; /* of a wait that the pass adds: the item before which it is inserted */
+    bool is_unit; /* a barrier of the unit: threads meet, pipes have finished */
+    uint32_t
+        before; /* of a sync that the pass adds: the item before which it is inserted; UIR_IORDER_GIVEN: of others */
 } uir_iorder_sync;
 
 typedef struct uir_iorder {

@@ -256,8 +256,8 @@ static uir_status no_sync(uir_iparser *p, const mnemonic *m) {
     append_names(&text, "; pipes: ", machine->pipes, machine->pipe_count);
     append_names(&text, "; kinds: ", machine->unit_kinds, machine->unit_kind_count);
     uir_status status = uir_tokenizer_error_at(
-        p->tokens, &m->segments[0], "expected sync.group, or sync.A.B of two pipes or two kinds of unit of %s%s",
-        machine->name, text.data ? text.data : "");
+        p->tokens, &m->segments[0], "expected sync.group, %sor sync.A.B of two pipes or two kinds of unit of %s%s",
+        uir_machine_threads(machine) > 1 ? "sync.unit, " : "", machine->name, text.data ? text.data : "");
     uir_text_deinit(&text);
     return status;
 }
@@ -270,6 +270,8 @@ static uir_status parse_sync(uir_iparser *p, const mnemonic *m, uir_iinstruction
         out->sync_kind = UIR_SYNC_GROUP;
     } else if (m->count == 2 && uir_iparse_token_is(a, "device", 6)) {
         out->sync_kind = UIR_SYNC_DEVICE;
+    } else if (m->count == 2 && uir_iparse_token_is(a, "unit", 4)) {
+        out->sync_kind = UIR_SYNC_UNIT;
     } else {
         int from = -1, to = -1;
         if (m->count == 3) {

@@ -133,7 +133,9 @@ static void put_sync(printer *p, const uir_iinstruction *i) {
                                machine->unit_kinds[i->sync_to]);
         break;
     default:
-        put(p, i->sync_kind == UIR_SYNC_GROUP ? "sync.group" : "sync.device");
+        put(p, i->sync_kind == UIR_SYNC_GROUP  ? "sync.group"
+               : i->sync_kind == UIR_SYNC_UNIT ? "sync.unit"
+                                               : "sync.device");
         break;
     }
     if (i->sync_pointer != UINT32_MAX)

@@ -4,6 +4,8 @@
  * before: no other place then sees its contents. */
 #include "ir/kernel/igraph_runs.h"
 
+#include "ir/kernel/igraph_threads.h"
+
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -190,6 +192,7 @@ static uint32_t run_length(runs *r, uint32_t first) {
     for (uint32_t i = first; i != NONE && count < r->capacity; i = r->igraph->items.data[i].next) {
         const uir_iinstruction *in = member(r, i);
         if (!in || !uir_igraph_run_accepts(r->igraph, r->members, count, in)) break;
+        if (count && uir_ithreads_count(r->igraph) > 1 && !uir_ithreads_go_alike(r->igraph, r->members[0], in)) break;
         if (count && (turns(r->igraph, in) || turns(r->igraph, r->members[count - 1]))) break;
         r->members[count++] = in;
     }

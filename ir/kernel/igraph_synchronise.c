@@ -1,6 +1,6 @@
 #include "ir/kernel/igraph_synchronise.h"
 
-#include "ir/kernel/igraph_order.h"
+#include "ir/kernel/igraph_threads.h"
 
 #include <string.h>
 
@@ -12,13 +12,77 @@ typedef struct demand {
     uint32_t a, b, loop, distance;
 } demand;
 
+/* Uses between which the threads of a unit meet; in the same iteration (around NONE) or in one of this loop's before.
+ */
+typedef struct meeting {
+    uint32_t a, b, around;
+} meeting;
+
 typedef struct synchroniser {
     uir_igraph *g;
     uir_arena *arena;
     uir_iorder order;
     uir_vector(demand) demands;
+    uir_vector(meeting) meetings;
     uint64_t *kept; /* what is before what, while a wait is left out */
 } synchroniser;
+
+/* ---- barriers of threads ---- */
+static uir_status demand_meeting(synchroniser *s, uint32_t a, uint32_t b, uint32_t around) {
+    const uir_iorder_use *uses = s->order.uses.data;
+    UIR_TRY(uir_arena_spend(s->arena, 1));
+    if (!uir_ithreads_conflict(&s->order, &uses[a], &uses[b], around)) return UIR_STATUS_OK;
+    return uir_vector_push(s->arena, &s->meetings, (meeting){a, b, around});
+}
+
+/* Those in one iteration first, by the later use, its nearest ones first; then those across iterations, of the inner
+ * loops first. */
+static uir_status find_meetings(synchroniser *s) {
+    const uir_iorder *o = &s->order;
+    s->meetings.count = 0;
+    for (uint32_t b = 0; b < o->uses.count; b++)
+        for (uint32_t a = b; a-- > 0;) UIR_TRY(demand_meeting(s, a, b, NONE));
+    for (uint32_t loop = o->blocks.count; loop-- > 0;) {
+        if (!o->blocks.data[loop].is_loop) continue;
+        for (uint32_t b = 0; b < o->uses.count; b++)
+            for (uint32_t a = 0; a < o->uses.count && uir_iorder_holds(o, loop, o->uses.data[b].step); a++)
+                if (uir_iorder_holds(o, loop, o->uses.data[a].step)) UIR_TRY(demand_meeting(s, a, b, loop));
+    }
+    return UIR_STATUS_OK;
+}
+
+static bool has_met(const uir_iorder *o, const meeting *m) {
+    return uir_ithreads_are_apart(o, &o->uses.data[m->a], &o->uses.data[m->b], m->around);
+}
+
+static void find_place_in(const uir_iorder *o, uint32_t step, uint32_t loop, uir_iorder_sync *wait);
+
+/* In the innermost block around both, before what holds the later one; across iterations, in the loop. */
+static uir_status add_barrier(synchroniser *s, const meeting *m) {
+    uir_iorder *o = &s->order;
+    uint32_t a = o->uses.data[m->a].step, b = o->uses.data[m->b].step, block = m->around;
+    uir_iorder_sync barrier = {.is_unit = true, .pointer = NONE};
+    if (block == NONE)
+        for (block = o->steps.data[b].block; !uir_iorder_holds(o, block, a);) block = o->blocks.data[block].parent;
+    find_place_in(o, b, block, &barrier);
+    barrier.loop = NONE;
+    return uir_vector_push(s->arena, &o->syncs, barrier);
+}
+
+static uir_status add_barriers(synchroniser *s) {
+    uir_iorder *o = &s->order;
+    uint32_t first = o->syncs.count;
+    UIR_TRY(find_meetings(s));
+    for (uint32_t i = 0; i < s->meetings.count; i++)
+        if (!has_met(o, &s->meetings.data[i])) UIR_TRY(add_barrier(s, &s->meetings.data[i]));
+    for (uint32_t i = first; i < o->syncs.count; i++) {
+        bool needless = o->syncs.data[i].is_off = true;
+        for (uint32_t k = 0; k < s->meetings.count && needless; k++) needless = has_met(o, &s->meetings.data[k]);
+        UIR_TRY(uir_arena_spend(s->arena, 1));
+        o->syncs.data[i].is_off = needless;
+    }
+    return UIR_STATUS_OK;
+}
 
 /* ---- waits ---- */
 static bool is_met(const uir_iorder *o, const demand *d) {
@@ -183,7 +247,7 @@ static uir_status fit_flags(synchroniser *s) {
 /* Gives the item that the wait becomes, in front of what it stands before. */
 static uir_status put_wait(synchroniser *s, const uir_iorder_sync *w, uint32_t *out_item) {
     uir_iinstruction sync = {.code = UIR_IOP_SYNC,
-                             .sync_kind = UIR_SYNC_PIPES,
+                             .sync_kind = w->is_unit ? UIR_SYNC_UNIT : UIR_SYNC_PIPES,
                              .sync_from = w->from,
                              .sync_to = w->to,
                              .sync_pointer = w->pointer,
@@ -206,7 +270,8 @@ static uir_status put_all(synchroniser *s, uint32_t *first) {
         for (uint32_t i = 0; i < s->order.syncs.count; i++) {
             const uir_iorder_sync *wait = &s->order.syncs.data[i];
             uint32_t item;
-            if (!wait->of_pipes || wait->is_off || wait->before != at) continue;
+            bool is_new = (wait->of_pipes || wait->is_unit) && wait->before != UIR_IORDER_GIVEN;
+            if (!is_new || wait->is_off || wait->before != at) continue;
             UIR_TRY(put_wait(s, wait, &item));
             if (before == NONE)
                 *first = item;
@@ -255,6 +320,7 @@ static uir_status synchronise_body(synchroniser *s, uint32_t *first) {
     UIR_TRY(uir_iorder_collect(s->g, *first, s->arena, o));
     UIR_TRY_ALLOCATE(s->kept,
                      uir_arena_allocate_array(s->arena, (size_t)o->steps.count * o->words + 1, sizeof *s->kept));
+    if (uir_ithreads_count(s->g) > 1) UIR_TRY(add_barriers(s));
     UIR_TRY(demand_forward(s));
     UIR_TRY(demand_backward(s));
     UIR_TRY(leave_out_needless(s));
@@ -272,10 +338,14 @@ static uir_status synchronise(synchroniser *s) {
     return UIR_STATUS_OK;
 }
 
+bool uir_igraph_needs_syncs(const uir_machine *machine) {
+    return machine->pipe_count > 1 || uir_machine_threads(machine) > 1;
+}
+
 uir_status uir_igraph_synchronise(uir_igraph *igraph) {
     synchroniser s = {.g = igraph};
     uir_arena arena;
-    if (igraph->synchronised || igraph->machine->pipe_count < 2) return UIR_STATUS_OK;
+    if (igraph->synchronised || !uir_igraph_needs_syncs(igraph->machine)) return UIR_STATUS_OK;
     uir_arena_init(&arena, &igraph->allocator);
     s.arena = &arena;
     uir_status status = synchronise(&s);

@@ -528,7 +528,7 @@ static uir_status make_kernel(const uir_loop_function *f, const uir_machine *mac
                               const uir_allocator *allocator, uir_diagnostics *diagnostics, uir_igraph **out_igraph) {
     UIR_TRY(uir_lower_kernel_build(f, machine, doubling, allocator, diagnostics, out_igraph));
     uir_status status = uir_igraph_verify(*out_igraph, diagnostics);
-    if (status == UIR_STATUS_OK && machine->pipe_count > 1) {
+    if (status == UIR_STATUS_OK && uir_igraph_needs_syncs(machine)) {
         status = uir_igraph_synchronise(*out_igraph);
         if (status == UIR_STATUS_OK) status = uir_igraph_verify(*out_igraph, diagnostics);
     }

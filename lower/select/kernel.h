@@ -112,7 +112,8 @@ typedef struct uir_kernel {
     uir_vector(uir_condition) given; /* conditions that hold here; of the graph */
     uir_kernel_lane lanes[UIR_KERNEL_MAX_LANES];
     uint32_t lane_count;
-    int tile_space;        /* of the block's temporaries along all lanes: finished sums' registers; -1: scratch */
+    int tile_space; /* of the block's temporaries along all lanes: finished sums' registers; -1: scratch */
+    uir_dim tile_extents[UIR_KERNEL_MAX_LANES]; /* of these sums, by lane: their temporaries' too */
     uint32_t row_lanes;    /* not 0: slices are matrices, the first lanes their rows, the others their columns */
     uir_doubling doubling; /* which buffers moved in a loop are doubled */
     uint32_t unit_kind;    /* of the phase being made */

@@ -2,6 +2,7 @@
 #include "lower/select/kernel.h"
 
 #include "ir/kernel/igraph_places.h"
+#include "ir/kernel/igraph_threads.h"
 
 #include <string.h>
 
@@ -271,6 +272,11 @@ static void check_legal(uir_kernel *k, const uir_iinstruction *instruction, uint
         uir_kernel_refuse(k, "no %s unit of %s executes %s.%s on operands of these layouts",
                           k->machine->unit_kinds[unit_kind], k->machine->name, uir_iop_get_row(instruction->code)->name,
                           uir_dtype_name(instruction->dtype));
+    for (uint32_t s = 0; s < instruction->slice_count && uir_ithreads_count(k->graph) > 1; s++)
+        if ((k->machine->spaces[pointers[instruction->slices[s].pointer].space].roles & UIR_SPACE_REGISTERS) &&
+            !uir_ithreads_is_own(k->graph, instruction, s))
+            uir_kernel_refuse(k, "%s on %s would need registers of other threads",
+                              uir_iop_get_row(instruction->code)->name, k->machine->name);
 }
 
 static void check_items(uir_kernel *k, uint32_t item, uint32_t unit_kind) {

@@ -46,6 +46,13 @@ static int space_of_shape(const uir_kernel *k, const shape *s) {
     return space >= 0 ? space : uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
 }
 
+/* What computes with sums in registers has their extents, so that a thread has the same elements of both. */
+static shape as_tile(const uir_kernel *k, shape s) {
+    for (uint32_t l = 0; s.whole && !s.single && k->tile_space >= 0 && l < s.rank; l++)
+        s.extents[l] = k->tile_extents[l];
+    return s;
+}
+
 static int space_of_slice(const uir_kernel *k, const uir_islice *slice) {
     uint32_t tensors = k->f->tensors.count;
     return slice->pointer < tensors ? k->pointers[slice->pointer].space
@@ -452,8 +459,22 @@ static void fit_instruction(fitting *f, const uir_kernel_instruction *instructio
 }
 
 /* ---- finished sums in registers ---- */
+/* Takes the extents of a tile of which a slice has the first elements, lane by lane. */
+static bool take_extents(uir_kernel *k, const uir_islice *slice) {
+    const uir_kernel_pointer *p = &k->pointers[slice->pointer];
+    if (slice->rank != k->lane_count) return false;
+    for (uint32_t l = 0; l < k->lane_count; l++) {
+        int64_t start;
+        if (!uir_dim_is_const(k->dims, slice->starts[l], &start) || start ||
+            !uir_dim_equal(slice->counts[l], k->lanes[l].count))
+            return false;
+        k->tile_extents[l] = p->dims[l] < 0 ? uir_dim_const(k->dims, 1) : p->extents[p->dims[l]];
+    }
+    return true;
+}
+
 /* The space of the registers whose tile, along all lanes, the block reads; -1: none. */
-static int find_tile_space(const uir_kernel *k) {
+static int find_tile_space(uir_kernel *k) {
     for (uint32_t i = 0; i < k->values.count; i++) {
         const uir_kernel_value *v = &k->values.data[i];
         if (v->kind != UIR_KERNEL_SLICE || v->slice->window || v->slice->pointer >= k->f->tensors.count) continue;
@@ -461,7 +482,7 @@ static int find_tile_space(const uir_kernel *k) {
         shape s = shape_of_value(k, v);
         if (space >= 0 && s.whole && !s.single && (k->machine->spaces[space].roles & UIR_SPACE_REGISTERS) &&
             (k->machine->spaces[space].roles & UIR_SPACE_ACCUMULATORS))
-            return space;
+            return take_extents(k, v->slice) ? space : -1;
     }
     return -1;
 }
@@ -537,7 +558,7 @@ static int choose_tile_space(uir_kernel *k) {
     for (uint32_t n = 0; n < k->instructions.count; n++)
         if (!works_by_elements(&k->instructions.data[n]) || k->instructions.data[n].seen) return -1;
     for (uint32_t l = 0; l < k->lane_count; l++) {
-        if (!uir_dim_is_const(k->dims, k->lanes[l].extent, &extent)) return -1;
+        if (!uir_dim_is_const(k->dims, k->tile_extents[l], &extent)) return -1;
         elements *= extent;
     }
     uint32_t alive = count_alive(k, space, &bytes);
@@ -697,7 +718,7 @@ void uir_kernel_end_block(uir_kernel *k) {
         uint32_t taken = UINT32_MAX;
         if (i->result != UIR_LOWER_NONE) {
             uir_kernel_value v = k->values.data[i->result];
-            shape s = shape_of_value(k, &v);
+            shape s = as_tile(k, shape_of_value(k, &v));
             taken = v.pool = take_memory(k, v.dtype, &s);
             if (k->status != UIR_STATUS_OK) return;
             target = v.slice = memory_slice(k, v.pool, &s);

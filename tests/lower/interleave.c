@@ -1,4 +1,4 @@
-/* Kernels whose pipes run apart, in other orders than the program's.
+/* Kernels whose pipes run apart, or whose units have several threads, in other orders than the program's.
  *
  *   uir-interleave [--first SEED] [--graphs COUNT] [--kernels MOST] [--interleavings COUNT] [-v] [--device NAME]
  *                  FILE... [--refused FILE...] [--wrong FILE...]
@@ -31,7 +31,8 @@
 #include <sys/time.h>
 
 enum {
-    MOST_TRIALS = 3 /* one of each kind */,
+    MOST_TRIALS = 9 /* one of each kind, of wide ones some */,
+    WIDE_TRIALS = 6,
     MOST_SYNCS = 48,
     MOST_DIMS = 64,
     MOST_ARGUMENTS = 256,
@@ -51,6 +52,7 @@ typedef struct trial {
 } trial;
 
 typedef struct tally {
+    uint64_t barriers, barriers_refused, barriers_seen;
     uint64_t kernels, runs, syncs, refused, wrong_elements, out_of_order, unseen, needless, failed, without;
 } tally;
 
@@ -91,8 +93,9 @@ static void tell_failure(campaign *c, const uir_igraph *g, const char *what) {
 
 /* ---- trials ---- */
 /* What sizes are like: small ones with the least tiles there are; small ones, one that is long, both with the tiles
- * that the kernel chooses. Loops over slices that are as long as there is room turn at long sizes alone. */
-typedef enum trial_kind { LEAST_TILES, CHOSEN_TILES, LONG, TRIAL_KINDS } trial_kind;
+ * that the kernel chooses. Loops over slices that are as long as there is room turn at long sizes alone. Wide ones are
+ * for units of several threads, which have more than one row of lanes, or tile, each. */
+typedef enum trial_kind { LEAST_TILES, CHOSEN_TILES, LONG, WIDE, TRIAL_KINDS } trial_kind;
 
 static int64_t round_to(uir_symbol_facts facts, int64_t value) {
     int64_t step = facts.multiple_of;
@@ -104,6 +107,7 @@ static int64_t round_to(uir_symbol_facts facts, int64_t value) {
 static bool choose_sizes_of(campaign *c, const uir_igraph *g, trial_kind kind, uint32_t attempt, int64_t *dims,
                             int64_t *tiles) {
     static const int64_t sizes[] = {5, 17, 3, 9, 33, 2, 64, 12, 40, 1};
+    static const int64_t wide_sizes[] = {33, 17, 70, 24, 130, 20, 64, 300, 12, 48};
     static const int64_t long_sizes[] = {12500, 2500, 700, 150};
     uint32_t d = 0, t = 0;
     int64_t least[MOST_DIMS], *longest = NULL, length = 0;
@@ -112,7 +116,8 @@ static bool choose_sizes_of(campaign *c, const uir_igraph *g, trial_kind kind, u
         if (d == MOST_DIMS || t == MOST_DIMS) return false;
         if (g->symbols.data[s].kind == UIR_ISYMBOL_TILE) least[t++] = round_to(facts, 1);
         if (g->symbols.data[s].kind != UIR_ISYMBOL_DIM) continue;
-        dims[d++] = round_to(facts, kind == LONG ? 1 + (int64_t)(draw(c) % 3) : sizes[draw(c) % 10]);
+        dims[d++] = round_to(facts, kind == LONG ? 1 + (int64_t)(draw(c) % 3)
+                                                 : (kind == WIDE ? wide_sizes : sizes)[draw(c) % 10]);
         if (kind != LONG || draw(c) % d != 0) continue; /* each is as likely as another */
         longest = &dims[d - 1];
         length = round_to(facts, long_sizes[attempt / 2 % 4]);
@@ -226,16 +231,18 @@ static bool try_trial(campaign *c, const uir_igraph *g, trial *t) {
 
 static uint32_t make_trials(campaign *c, const uir_igraph *g, trial *trials) {
     uint32_t count = 0;
-    for (int kind = 0; kind < TRIAL_KINDS; kind++)
-        for (uint32_t attempt = 0; attempt < 8; attempt++) {
+    bool has_threads = uir_machine_threads(g->machine) > 1;
+    for (int kind = 0; kind < (has_threads ? TRIAL_KINDS : WIDE); kind++) {
+        uint32_t wanted = count + (kind == WIDE ? WIDE_TRIALS : 1);
+        for (uint32_t attempt = 0; attempt < (kind == WIDE ? 24u : 8u) && count < wanted; attempt++) {
             trial *t = &trials[count];
             memset(t, 0, sizeof *t);
-            if (choose_sizes_of(c, g, (trial_kind)kind, attempt, t->dims, t->tiles) && try_trial(c, g, t)) {
+            if (choose_sizes_of(c, g, (trial_kind)kind, attempt, t->dims, t->tiles) && try_trial(c, g, t))
                 count++;
-                break;
-            }
-            free_trial(t);
+            else
+                free_trial(t);
         }
+    }
     return count;
 }
 
@@ -268,15 +275,16 @@ typedef struct place {
     uint32_t *list;
 } place;
 
-/* The waits between pipes below a list of items. */
+/* The waits between pipes and the barriers of threads below a list of items. */
 static uint32_t find_syncs(uir_igraph *g, uint32_t *list, place *out, uint32_t count) {
     uint32_t before = UINT32_MAX;
     for (uint32_t at = *list; at != UINT32_MAX; at = g->items.data[at].next) {
         uir_iitem *item = &g->items.data[at];
         const uir_iinstruction *i =
             item->kind == UIR_IITEM_INSTRUCTION ? &g->instructions.data[item->instruction] : NULL;
-        if (i && i->code == UIR_IOP_SYNC && i->sync_kind == UIR_SYNC_PIPES && count < MOST_SYNCS)
-            out[count++] = (place){before, at, list};
+        bool is_wait =
+            i && i->code == UIR_IOP_SYNC && (i->sync_kind == UIR_SYNC_PIPES || i->sync_kind == UIR_SYNC_UNIT);
+        if (is_wait && count < MOST_SYNCS) out[count++] = (place){before, at, list};
         count = find_syncs(g, &item->first_child, out, count);
         before = at;
     }
@@ -291,6 +299,10 @@ static void link_to(uir_igraph *g, const place *p, uint32_t item) {
 }
 
 static void describe(const uir_igraph *g, const uir_iinstruction *i, char *out, size_t size) {
+    if (i->sync_kind == UIR_SYNC_UNIT) {
+        snprintf(out, size, "sync.unit");
+        return;
+    }
     const char *pointer = i->sync_pointer == UINT32_MAX ? "" : g->pointers.data[i->sync_pointer].name;
     snprintf(out, size, "sync.%s.%s %%%s dist %u", g->machine->pipes[i->sync_from], g->machine->pipes[i->sync_to],
              pointer, i->sync_distance);
@@ -300,8 +312,11 @@ static void describe(const uir_igraph *g, const uir_iinstruction *i, char *out, 
 static void check_without(campaign *c, uir_igraph *g, const place *p, trial *trials, uint32_t count) {
     const uir_iinstruction i = g->instructions.data[g->items.data[p->item].instruction];
     char text[160];
+    uint32_t from = i.sync_kind == UIR_SYNC_UNIT ? UINT32_MAX : i.sync_from; /* no pipe is late */
     describe(g, &i, text, sizeof text);
+    bool of_unit = i.sync_kind == UIR_SYNC_UNIT;
     c->tally.syncs++;
+    c->tally.barriers += of_unit;
     link_to(g, p, g->items.data[p->item].next);
     uir_diagnostics_clear(&c->diagnostics);
     if (uir_igraph_verify(g, &c->diagnostics) == UIR_STATUS_OK) {
@@ -310,11 +325,13 @@ static void check_without(campaign *c, uir_igraph *g, const place *p, trial *tri
         if (c->verbose) printf("needless %s on %s: %s\n", g->name, g->machine->name, text);
     } else {
         c->tally.refused++;
-        bool wrong = shows(c, g, trials, count, i.sync_from, true);
-        bool ordered = !wrong && shows(c, g, trials, count, i.sync_from, false);
+        bool wrong = shows(c, g, trials, count, from, true);
+        bool ordered = !wrong && shows(c, g, trials, count, from, false);
         c->tally.wrong_elements += wrong;
         c->tally.out_of_order += ordered;
         c->tally.unseen += !wrong && !ordered;
+        c->tally.barriers_seen += of_unit && (wrong || ordered);
+        c->tally.barriers_refused += of_unit;
         link_to(g, p, p->item);
         if (!wrong) printf("%s %s on %s: %s\n", ordered ? "order" : "unseen", g->name, g->machine->name, text);
         if (!wrong && c->verbose) show(g);
@@ -470,12 +487,12 @@ static void check_igraphs(campaign *c, const char *path, const char *text, size_
     uir_igraph_list_deinit(&list);
 }
 
-/* The chips of a name that have pipes. */
+/* The chips of a name that have pipes, or units of several threads. */
 static void check_chips(campaign *c, const char *name) {
     uint32_t chips = 0;
     const uir_machine *apart[UIR_MACHINE_MAX_CHIPS];
     for (uint32_t d = 0; d < c->devices.count && chips < UIR_MACHINE_MAX_CHIPS; d++)
-        if (c->devices.data[d]->pipe_count > 1 && !strcmp(c->devices.data[d]->name, name))
+        if (uir_igraph_needs_syncs(c->devices.data[d]) && !strcmp(c->devices.data[d]->name, name))
             apart[chips++] = c->devices.data[d];
     for (uint64_t g = 0; chips && g < c->graphs && c->tally.kernels < c->most_kernels; g++)
         check_graph(c, c->first + g, apart[g % chips]);
@@ -538,10 +555,12 @@ int main(int argc, char **argv) {
             check_file(&c, argv[i]);
     }
     const tally *t = &c.tally;
-    printf("kernels %llu runs %llu syncs %llu refused %llu wrong %llu order %llu unseen %llu needless %llu\n",
+    printf("kernels %llu runs %llu syncs %llu refused %llu wrong %llu order %llu unseen %llu needless %llu "
+           "barriers %llu barriers_refused %llu barriers_seen %llu\n",
            (unsigned long long)t->kernels, (unsigned long long)t->runs, (unsigned long long)t->syncs,
            (unsigned long long)t->refused, (unsigned long long)t->wrong_elements, (unsigned long long)t->out_of_order,
-           (unsigned long long)t->unseen, (unsigned long long)t->needless);
+           (unsigned long long)t->unseen, (unsigned long long)t->needless, (unsigned long long)t->barriers,
+           (unsigned long long)t->barriers_refused, (unsigned long long)t->barriers_seen);
     printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)t->kernels, (unsigned long long)t->failed);
     uir_diagnostics_deinit(&c.diagnostics);
     uir_arena_deinit(&c.arena);

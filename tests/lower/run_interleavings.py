@@ -26,19 +26,23 @@ from machines import Machine
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from suite import ROOT, Suite, make_parser, run  # noqa: E402
 
-COUNTS = ["kernels", "runs", "syncs", "refused", "wrong", "order", "unseen", "needless"]
+COUNTS = ["kernels", "runs", "syncs", "refused", "wrong", "order", "unseen", "needless", "barriers",
+          "barriers_refused", "barriers_seen"]
+THREADS = [1, 4, 1, 32, 8, 16, 7]  # of a unit, by seed
 PIPES = re.compile(r"^( *)pipes ([^\n#]*)", re.M)
 
 
 def drawn(seed):
-    """A description of that seed, or None where its pipes do not run apart."""
+    """A description of that seed, or None where its pipes do not run apart and its units have one thread."""
     machine = Machine(seed)
-    return (machine.name, machine.text) if len(machine.pipes) > 1 else None
+    threads = THREADS[seed % len(THREADS)]
+    text = machine.text if threads == 1 else machine.text.replace("  device_barrier", f"  threads {threads} @drawn\n  device_barrier")
+    return (machine.name, text) if len(machine.pipes) > 1 or threads > 1 else None
 
 
 def built_in(seed):
     paths = [p for p in sorted(glob.glob(os.path.join(ROOT, "backends", "*", "target", "*.device")))
-             if PIPES.search(open(p, encoding="utf-8").read())]
+             if re.search(r"^ *(pipes|threads) ", open(p, encoding="utf-8").read(), re.M)]
     with open(paths[seed % len(paths)], encoding="utf-8") as file:
         text = file.read()
     return "other", re.sub(r"^device \w+", "device other", text, flags=re.M)
@@ -121,6 +125,10 @@ def main():
           f"needless: {100 * totals['needless'] / max(syncs, 1):.1f}%")
     if totals["wrong"] < 0.8 * refused or totals["needless"] > 0.05 * syncs or not syncs:
         suite.tell(False, "fewer than 80 of 100 refused syncs are shown wrong, or more than 5 of 100 are needless")
+    refused, seen = totals["barriers_refused"], totals["barriers_seen"]
+    print(f"barriers of threads: {totals['barriers']}, refused without {refused}, shown {100 * seen / max(refused, 1):.1f}%")
+    if refused != totals["barriers"] or seen < 0.8 * refused or not refused:
+        suite.tell(False, "fewer than 80 of 100 barriers of threads are shown, or some are not required")
     return suite.end()
 
 

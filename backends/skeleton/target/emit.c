@@ -12,9 +12,9 @@ typedef struct emitter {
 
 /* ---- instructions ---- */
 /* What each family is in the machine's language; {WORD} is one of those that `replace` lists. Of a family the second is
- * among the units of a group; of sync they are by kind (UIR_SYNC_*): pipes, a group, none, kinds of units. NULL: the
- * machine has no such instruction. */
-static const char *const snippets[][4] = {
+ * among the units of a group; of sync they are by kind (UIR_SYNC_*): pipes, a group, none, kinds of units, threads.
+ * NULL: the machine has no such instruction. */
+static const char *const snippets[][5] = {
     [UIR_IOP_FAMILY_MOVE] = {"/* {source} to {target} */ move(t_{dtype}, {operands})"},
     [UIR_IOP_FAMILY_FILL] = {"fill(t_{dtype}, {operands}, {number})"},
     [UIR_IOP_FAMILY_IOTA] = {"iota(t_{dtype}, {operands}, {axis}, {start})"},

@@ -1,5 +1,6 @@
 /* The iGraph's interpreter: memory with shadows, units that take turns, control flow. igraph_interpret_ops.c does the
  * arithmetic. */
+#include "ir/kernel/igraph_threads.h"
 #include "ir/kernel/interpret/igraph_machine.h"
 
 #include <stdio.h>
@@ -41,6 +42,8 @@ static uir_status make_storage(imachine *machine, uir_arena *arena, const iunit 
     }
     UIR_TRY_ALLOCATE(out->data, uir_arena_allocate(arena, bytes + 16));
     UIR_TRY_ALLOCATE(out->shadow, uir_arena_allocate_array(arena, (size_t)total + 1, sizeof *out->shadow));
+    if (uir_imachine_has_threads(machine))
+        UIR_TRY_ALLOCATE(out->meetings, uir_arena_allocate_array(arena, (size_t)total + 1, sizeof *out->meetings));
     out->owned = true;
     return UIR_STATUS_OK;
 }
@@ -164,6 +167,7 @@ uir_status uir_imachine_view(imachine *machine, const iunit *unit, const uir_isl
                     .block = slice->block};
     view->turn = p->by_loop != NONE ? unit->turns[p->by_loop] : 0;
     view->shadow = storage->shadow + instance * storage->span;
+    view->meetings = storage->meetings ? storage->meetings + instance * storage->span : NULL;
     view->data = storage->data + instance * storage->span * (int64_t)(uir_dtype_bits(p->dtype) / 8);
     if (uir_dtype_bits(p->dtype) < 8 && instance)
         return uir_imachine_fail(machine, "%%%s: packed dtypes have one instance", p->name);
@@ -241,7 +245,9 @@ uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *
     if (is_behind(machine, unit, shadow->writer))
         UIR_TRY(tell_order(machine, "%%%s: an element is read after a later instruction has overwritten it", p));
     if (!is_behind(machine, unit, shadow->reader)) shadow->reader = touch_now(machine, unit);
-    out->defined = shadow->defined && shadow->turn == view->turn;
+    bool alone;
+    UIR_TRY(uir_imachine_touch(machine, unit, view, offset, false, &alone));
+    out->defined = shadow->defined && shadow->turn == view->turn && alone;
     if (is_float)
         out->real = uir_dtype_load_double(view->dtype, view->data, (uint64_t)offset);
     else
@@ -282,6 +288,9 @@ uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview 
         return uir_imachine_fail(machine, "%%%s is an input: it may not be written", p->name);
     if (offset >= view->storage->span)
         return uir_imachine_fail(machine, "%%%s: an element is outside its storage", p->name);
+    bool alone;
+    UIR_TRY(uir_imachine_touch(machine, unit, view, offset, true, &alone));
+    cell.defined = cell.defined && alone;
     if (!cell.defined && p->role == UIR_IPOINTER_OUT)
         return uir_imachine_fail(machine, "an undefined value is stored to the output %%%s", p->name);
     ishadow *shadow = &view->shadow[offset];
@@ -370,6 +379,7 @@ static uir_status read_index(imachine *machine, iunit *unit, const uir_iitem *it
     UIR_TRY(uir_imachine_evaluate(machine, unit, item->index.limit, &limit));
     unit->moved = true;
     if (unit->queues) unit->sequence++;
+    machine->thread = uir_imachine_has_threads(machine) ? UIR_ITHREAD_ALL : 0;
     if (view.total != 1) return uir_imachine_fail(machine, "index reads %lld elements, not one", (long long)view.total);
     UIR_TRY(uir_imachine_load(machine, unit, &view, view.offsets[0], &cell));
     if (!cell.defined)
@@ -459,7 +469,12 @@ static uir_status run_item(imachine *machine, iunit *unit, uint32_t id) {
         unit->waiting = item->instruction;
         return UIR_STATUS_OK;
     }
-    if (instruction->code != UIR_IOP_SYNC) return uir_imachine_execute(machine, unit, instruction);
+    if (instruction->code != UIR_IOP_SYNC) {
+        UIR_TRY(uir_imachine_execute(machine, unit, instruction));
+        unit->meets += uir_ithreads_meet(machine->igraph, instruction);
+        return UIR_STATUS_OK;
+    }
+    unit->meets += instruction->sync_kind == UIR_SYNC_UNIT || instruction->sync_kind == UIR_SYNC_GROUP;
     if (instruction->sync_kind == UIR_SYNC_DEVICE)
         return uir_imachine_fail(machine, "sync.device: only the end of a phase is a barrier of the whole device");
     return UIR_STATUS_OK;
@@ -499,9 +514,13 @@ static uir_status meet(imachine *machine) {
     const uir_iinstruction *instruction = &machine->igraph->instructions.data[at];
     group->epoch++;
     uir_arena_reset(&machine->scratch);
+    machine->thread = 0;
     if (instruction->code != UIR_IOP_SYNC) UIR_TRY(uir_imachine_execute_group(machine, instruction));
     group->epoch++;
-    for (uint32_t i = 0; i < group->unit_count; i++) group->units[i].waiting = NONE;
+    for (uint32_t i = 0; i < group->unit_count; i++) {
+        group->units[i].waiting = NONE;
+        group->units[i].meets++;
+    }
     return UIR_STATUS_OK;
 }
 
@@ -650,7 +669,7 @@ static uir_status check_outputs(imachine *machine, const int64_t *values, const 
     for (uint32_t i = 0; i < machine->igraph->pointers.count; i++) {
         const uir_ipointer *p = &machine->igraph->pointers.data[i];
         if (p->role != UIR_IPOINTER_OUT) continue;
-        machine->line = 0;
+        machine->line = machine->thread = 0;
         uir_islice slice;
         iview view;
         uir_arena_reset(&machine->scratch);
@@ -674,6 +693,9 @@ static uir_status bind_pointers(imachine *machine, const uir_kernel_arguments *a
         UIR_TRY(uir_imachine_evaluate(machine, outer, p->element_span, &storage->span));
         if (storage->span < 0) storage->span = 0;
         storage->instances = 1;
+        if (uir_imachine_has_threads(machine))
+            UIR_TRY_ALLOCATE(storage->meetings, uir_arena_allocate_array(&machine->arena, (size_t)storage->span + 1,
+                                                                         sizeof *storage->meetings));
         storage->data = arguments->pointers[argument++];
         UIR_TRY_ALLOCATE(storage->shadow,
                          uir_arena_allocate_array(&machine->arena, (size_t)storage->span + 1, sizeof *storage->shadow));

@@ -1,5 +1,6 @@
 /* Pipes that run apart: a unit's program gives each its queue of instructions, with the values of the symbols that they
  * stand among; any pipe may go on whose first waits are over, and a seed chooses which does. */
+#include "ir/kernel/igraph_threads.h"
 #include "ir/kernel/interpret/igraph_machine.h"
 
 #include <string.h>
@@ -153,7 +154,7 @@ uir_status uir_imachine_give(imachine *machine, iunit *unit, uint32_t id, bool *
         return wait.count ? push_entry(unit, &queues->pipes[i->sync_to], wait) : UIR_STATUS_OK;
     }
     int32_t pipe = uir_igraph_get_pipe(machine->igraph, i);
-    if (i->code != UIR_IOP_SYNC && i->scope != UIR_SCOPE_GROUP && pipe >= 0)
+    if (i->code != UIR_IOP_SYNC && i->scope != UIR_SCOPE_GROUP && pipe >= 0 && !uir_ithreads_meet(machine->igraph, i))
         return give_instruction(machine, unit, id, i, &queues->pipes[pipe]);
     for (uint32_t p = 0; p < UIR_MACHINE_MAX_PIPES; p++) queues->awaited[p] = queues->pipes[p].given;
     *out_given = uir_imachine_is_held(unit); /* in order with all that stands before it */

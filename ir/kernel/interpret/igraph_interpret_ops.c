@@ -383,6 +383,11 @@ static void advance(int64_t *digits, const iview *view) {
     }
 }
 
+/* What follows is done by the thread of an element. */
+static void run_as(imachine *machine, const uint32_t *threads, int64_t element) {
+    machine->thread = threads ? threads[element] : 0;
+}
+
 /* All operands are read before the result is written: an instruction in place, shifted or not, means the old values. */
 static uir_status elementwise(imachine *machine, iunit *unit, const uir_iinstruction *in) {
     const uir_iop_row *row = uir_iop_get_row(in->code);
@@ -393,7 +398,10 @@ static uir_status elementwise(imachine *machine, iunit *unit, const uir_iinstruc
     icell *cells;
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)result->total + 1, sizeof *cells));
     int64_t digits[UIR_IGRAPH_MAX_RANK] = {0};
+    const uint32_t *threads;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, result, &threads));
     for (int64_t e = 0; e < result->total; e++, advance(digits, result)) {
+        run_as(machine, threads, e);
         icell x[3];
         memset(x, 0, sizeof x);
         uint32_t slice = 1;
@@ -409,8 +417,10 @@ static uir_status elementwise(imachine *machine, iunit *unit, const uir_iinstruc
         }
         UIR_TRY(apply(machine, in, t, x, &cells[e]));
     }
-    for (int64_t e = 0; e < result->total; e++)
+    for (int64_t e = 0; e < result->total; e++) {
+        run_as(machine, threads, e);
         UIR_TRY(uir_imachine_store(machine, unit, result, result->offsets[e], cells[e]));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -421,9 +431,16 @@ static uir_status move(imachine *machine, iunit *unit, const uir_iinstruction *i
     if (to.total != from.total && from.total != 1) return elementwise(machine, unit, in);
     icell *cells;
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)to.total + 1, sizeof *cells));
-    for (int64_t e = 0; e < to.total; e++)
+    const uint32_t *threads;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, &to, &threads));
+    for (int64_t e = 0; e < to.total; e++) {
+        run_as(machine, threads, e);
         UIR_TRY(uir_imachine_load(machine, unit, &from, from.offsets[from.total == 1 ? 0 : e], &cells[e]));
-    for (int64_t e = 0; e < to.total; e++) UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cells[e]));
+    }
+    for (int64_t e = 0; e < to.total; e++) {
+        run_as(machine, threads, e);
+        UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cells[e]));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -431,7 +448,12 @@ static uir_status fill(imachine *machine, iunit *unit, const uir_iinstruction *i
     iview to;
     UIR_TRY(uir_imachine_view(machine, unit, &in->slices[0], &to));
     icell cell = immediate_cell(type_of(in->dtype), in->immediate);
-    for (int64_t e = 0; e < to.total; e++) UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cell));
+    const uint32_t *threads;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, &to, &threads));
+    for (int64_t e = 0; e < to.total; e++) {
+        run_as(machine, threads, e);
+        UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[e], cell));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -443,7 +465,10 @@ static uir_status iota(imachine *machine, iunit *unit, const uir_iinstruction *i
     UIR_TRY(uir_imachine_evaluate(machine, unit, in->start, &start));
     int64_t digits[UIR_IGRAPH_MAX_RANK] = {0};
     uint32_t axis = in->axis == UIR_IAXIS_COL ? 2 : 1;
+    const uint32_t *threads;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, &to, &threads));
     for (int64_t e = 0; e < to.total; e++, advance(digits, &to)) {
+        run_as(machine, threads, e);
         int64_t value = start + (axis <= to.rank ? digits[to.rank - axis] : 0);
         icell cell = {.defined = true,
                       .real = narrow(t, t.is_double ? (double)value : (double)(float)value),
@@ -473,14 +498,15 @@ static icell combine(uir_iop_code code, scalar_type t, icell a, icell b) {
 
 /* `count` elements at `first`, `step` apart: 32 lanes and a tree along a row, in order along a column. */
 static uir_status reduce_line(imachine *machine, const iunit *unit, const uir_iinstruction *in, scalar_type t,
-                              const iview *from, int64_t first, int64_t step, int64_t count, bool has_old, icell old,
-                              icell *out) {
+                              const iview *from, int64_t first, int64_t step, int64_t count, const uint32_t *threads,
+                              bool has_old, icell old, icell *out) {
     icell lanes[UIR_REDUCE_LANES], x;
     bool row = in->axis != UIR_IAXIS_COL;
     for (int l = 0; l < UIR_REDUCE_LANES; l++) lanes[l] = identity_of(in->code, t);
     if (!row && has_old) lanes[0] = old;
     for (int64_t i = 0; i < count; i++) {
         icell *lane = &lanes[row ? i % UIR_REDUCE_LANES : 0];
+        if (row) run_as(machine, threads, i % UIR_REDUCE_LANES);
         UIR_TRY(uir_imachine_load(machine, unit, from, from->offsets[first + i * step], &x));
         *lane = combine(in->code, t, *lane, x);
     }
@@ -517,13 +543,21 @@ static uir_status reduce(imachine *machine, iunit *unit, const uir_iinstruction 
     UIR_TRY(line_geometry(machine, &to, &from, in->axis, &lines, &count, &inner));
     icell *cells;
     UIR_TRY_ALLOCATE(cells, uir_arena_allocate_array(&machine->scratch, (size_t)lines + 1, sizeof *cells));
+    bool row = in->axis != UIR_IAXIS_COL;
+    const uint32_t *threads, *lanes = NULL;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, &to, &threads));
     for (int64_t i = 0; i < lines; i++) {
         icell old = {0};
         int64_t first = inner ? i / inner * (inner * count) + i % inner : 0;
+        run_as(machine, threads, row ? i * UIR_REDUCE_LANES : i);
+        if (threads && row) lanes = threads + i * UIR_REDUCE_LANES;
         if (in->accumulate) UIR_TRY(uir_imachine_load(machine, unit, &to, to.offsets[i], &old));
-        UIR_TRY(reduce_line(machine, unit, in, t, &from, first, inner, count, in->accumulate, old, &cells[i]));
+        UIR_TRY(reduce_line(machine, unit, in, t, &from, first, inner, count, lanes, in->accumulate, old, &cells[i]));
     }
-    for (int64_t i = 0; i < lines; i++) UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[i], cells[i]));
+    for (int64_t i = 0; i < lines; i++) {
+        run_as(machine, threads, row ? i * UIR_REDUCE_LANES : i);
+        UIR_TRY(uir_imachine_store(machine, unit, &to, to.offsets[i], cells[i]));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -538,8 +572,11 @@ static uir_status scan(imachine *machine, iunit *unit, const uir_iinstruction *i
         return uir_imachine_fail(machine, "a scan of %lld elements into %lld", (long long)from.total,
                                  (long long)to.total);
     UIR_TRY(line_geometry(machine, &carry, &from, in->axis, &lines, &count, &inner));
+    const uint32_t *threads;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, &carry, &threads));
     for (int64_t i = 0; i < lines; i++) {
         icell sum, x;
+        run_as(machine, threads, i);
         UIR_TRY(uir_imachine_load(machine, unit, &carry, carry.offsets[i], &sum));
         for (int64_t j = 0; j < count; j++) {
             int64_t at = i / inner * (inner * count) + i % inner + j * inner;
@@ -580,9 +617,12 @@ static uir_status mma(imachine *machine, iunit *unit, const uir_iinstruction *in
         return uir_imachine_fail(machine, "mma of [%lld,%lld] and [%lld,%lld] into [%lld,%lld]", (long long)am,
                                  (long long)k, (long long)bk, (long long)bn, (long long)m, (long long)n);
     }
+    const uint32_t *threads;
+    UIR_TRY(uir_imachine_find_threads(machine, unit, in, &c, &threads));
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             icell sum, x, y;
+            run_as(machine, threads, i * n + j);
             UIR_TRY(uir_imachine_load(machine, unit, &c, c.offsets[i * n + j], &sum));
             for (int64_t p = 0; p < k; p++) {
                 UIR_TRY(uir_imachine_load(machine, unit, &a, a.offsets[i * k + p], &x));
@@ -646,7 +686,7 @@ static uir_status reduce_over_group(imachine *machine, const uir_iinstruction *i
             if (u == 0 && in->accumulate)
                 UIR_TRY(uir_imachine_load(machine, &group->units[0], &to, to.offsets[i], &old));
             UIR_TRY(reduce_line(machine, &group->units[u], in, t, &from,
-                                inner ? i / inner * (inner * count) + i % inner : 0, inner, count,
+                                inner ? i / inner * (inner * count) + i % inner : 0, inner, count, NULL,
                                 u == 0 && in->accumulate, old, &mine));
             sums[i] = u == 0 ? mine : combine(in->code, t, sums[i], mine);
         }

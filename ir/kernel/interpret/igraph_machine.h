@@ -21,11 +21,19 @@ typedef struct ishadow {
     bool defined;
 } ishadow;
 
+/* The threads of a unit that touched an element since they last met: which one, and whether several. */
+typedef struct imeeting {
+    uint32_t unit, phase, meets; /* when; other values: nobody has since */
+    uint32_t writer, reader;     /* a thread's number + 1; 0: none; UIR_ITHREAD_ALL: several */
+} imeeting;
+#define UIR_ITHREAD_ALL UINT32_MAX
+
 /* One instance (or all instances of xN, one after the other) of a pointer. */
 typedef struct istorage {
     char *data;
     ishadow *shadow;
-    int64_t span; /* elements of one instance */
+    imeeting *meetings; /* per element; NULL: threads are not told apart */
+    int64_t span;       /* elements of one instance */
     int64_t instances;
     uint32_t holder; /* of shared storage: the pointer written last, plus 1; 0: none yet */
     uint32_t taken;  /* of shared storage: the sequence of the write that made that pointer the holder */
@@ -56,6 +64,7 @@ typedef struct iunit {
     uint32_t sequence;      /* of the running instruction, in the unit's program; 0: program order */
     struct iqueues *queues; /* of its parallel pipes; NULL: none */
     uint32_t queued;        /* instructions and waits in the queues */
+    uint32_t meets;         /* times that its threads have met */
     bool draining;          /* it continues once the awaited ones of these are done */
     bool moved;             /* its symbols have changed since the queues' last snapshot */
 } iunit;
@@ -76,8 +85,9 @@ typedef struct imachine {
     istorage *storage; /* per pointer: dram */
     uint32_t symbol_count;
     uint32_t phase;
-    igroup group;  /* the running one */
-    uint32_t line; /* of the running instruction */
+    igroup group;    /* the running one */
+    uint32_t line;   /* of the running instruction */
+    uint32_t thread; /* of the running element: its number + 1; 0: they are not told apart; UIR_ITHREAD_ALL */
     const volatile bool *cancel;
     const uir_interleaving *interleaving; /* NULL: program order */
     uint64_t random;                      /* state of the choices among pipes */
@@ -90,6 +100,7 @@ typedef struct iview {
     const istorage *storage;
     char *data; /* of the live instance */
     ishadow *shadow;
+    imeeting *meetings; /* as of the storage */
     uir_dtype dtype;
     uint32_t pointer;
     uint32_t turn; /* iteration of the loop of its instances; 0: no such loop */
@@ -118,6 +129,15 @@ typedef struct icell {
 uir_status uir_imachine_load(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell *out_cell);
 /* Stores an element. Offset -1: no effect. */
 uir_status uir_imachine_store(imachine *machine, const iunit *unit, const iview *view, int64_t offset, icell cell);
+
+/* igraph_interpret_threads.c: whether threads are told apart: kernels with barriers, in an order of their own. */
+bool uir_imachine_has_threads(const imachine *machine);
+/* By element of the result, row-major: its thread as in `imachine.thread`; NULL: not told apart. */
+uir_status uir_imachine_find_threads(imachine *machine, const iunit *unit, const uir_iinstruction *instruction,
+                                     const iview *result, const uint32_t **out_threads);
+/* The running thread reads or writes an element. *out_alone false: another one has touched it since they met. */
+uir_status uir_imachine_touch(imachine *machine, const iunit *unit, const iview *view, int64_t offset, bool writes,
+                              bool *out_alone);
 
 /* igraph_interpret_ops.c: executes one instruction for one unit (group reductions: for all units of the group at once).
  */

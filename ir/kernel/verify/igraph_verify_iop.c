@@ -1,4 +1,5 @@
 /* One instruction by itself: dtypes, shapes, the device's table of what is legal, operands that overlap the result. */
+#include "ir/kernel/igraph_threads.h"
 #include "ir/kernel/verify/igraph_verify.h"
 
 #include <math.h>
@@ -475,6 +476,18 @@ static void check_one_place(const check *c) {
         }
 }
 
+/* Threads do not reach each other's registers. */
+static void check_registers(const check *c) {
+    const uir_igraph *g = c->v->g;
+    if (uir_ithreads_count(g) < 2 || c->i->scope != UIR_SCOPE_UNIT) return;
+    for (uint32_t k = 0; k < c->i->slice_count; k++) {
+        const uir_ipointer *p = uir_iverify_pointer(c->v, c->i->slices[k].pointer);
+        if (!(g->machine->spaces[p->space].roles & UIR_SPACE_REGISTERS) || uir_ithreads_is_own(g, c->i, k)) continue;
+        uir_iverify_report(c->v, c->line, "registers: a thread of %s would reach elements of %s that are another one's",
+                           g->machine->name, uir_iverify_slice_text(c->v, &c->i->slices[k]));
+    }
+}
+
 void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, uint32_t unit_kind, uint32_t line) {
     check c = {v, instruction, uir_iop_get_row(instruction->code), line, NULL};
     instruction->unguarded = (1u << instruction->slice_count) - 1;
@@ -485,6 +498,8 @@ void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, ui
         if (instruction->sync_kind == UIR_SYNC_DEVICE)
             uir_iverify_report(v, line,
                                "sync.device: the device synchronises at the end of a phase; begin another phase");
+        if (instruction->sync_kind == UIR_SYNC_UNIT && uir_ithreads_count(v->g) < 2)
+            uir_iverify_report(v, line, "sync.unit: a unit of %s has one thread", v->g->machine->name);
         return;
     }
     check_dtypes(&c);
@@ -492,6 +507,7 @@ void uir_iverify_instruction(uir_iverifier *v, uir_iinstruction *instruction, ui
     check_overlap(&c);
     check_one_place(&c);
     check_roles(&c);
+    check_registers(&c);
     check_legal(&c, unit_kind);
 }
 

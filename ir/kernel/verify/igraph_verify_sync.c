@@ -5,7 +5,7 @@
  * stands in the loop before the use, with a d that divides the number of the buffer's instances; or the order follows
  * from other waits (ir/kernel/igraph_order.h). Units of a group that meet in a shared space do so across a
  * `sync.group`. */
-#include "ir/kernel/igraph_order.h"
+#include "ir/kernel/igraph_threads.h"
 #include "ir/kernel/verify/igraph_verify.h"
 
 #define MAX_USES 1500
@@ -75,6 +75,37 @@ static void check_uses(uir_iverifier *v, const uir_iorder *o, const uir_iorder_u
                            o->steps.data[a->step].line, o->steps.data[b->step].line);
 }
 
+/* ---- threads of a unit ---- */
+static void check_meeting(uir_iverifier *v, const uir_iorder *o, const uir_iorder_use *a, const uir_iorder_use *b,
+                          uint32_t around) {
+    if (!uir_ithreads_conflict(o, a, b, around) || uir_ithreads_are_apart(o, a, b, around)) return;
+    uint32_t first = o->steps.data[a->step].line, second = o->steps.data[b->step].line;
+    const char *name = v->g->pointers.data[b->pointer].name;
+    if (around == UINT32_MAX)
+        uir_iverify_report(v, second,
+                           "missing sync.unit between lines %u and %u: their elements of %%%s are of different "
+                           "threads",
+                           first, second, name);
+    else
+        uir_iverify_report(v, second,
+                           "missing sync.unit in loop %s: line %u uses elements of %%%s that line %u used in "
+                           "an earlier iteration in other threads",
+                           v->g->symbols.data[v->g->items.data[o->blocks.data[around].item].symbol].name, second, name,
+                           first);
+}
+
+static void check_meetings(uir_iverifier *v, const uir_iorder *o) {
+    for (uint32_t a = 0; a < o->uses.count; a++)
+        for (uint32_t b = 0; b < o->uses.count; b++) {
+            const uir_iorder_use *x = &o->uses.data[a], *y = &o->uses.data[b];
+            if (x->step < y->step) check_meeting(v, o, x, y, UINT32_MAX);
+            uint32_t block = o->steps.data[x->step].block;
+            for (; block != UINT32_MAX; block = o->blocks.data[block].parent)
+                if (o->blocks.data[block].is_loop && uir_iorder_holds(o, block, y->step))
+                    check_meeting(v, o, x, y, block);
+        }
+}
+
 static void check_flags(uir_iverifier *v, const uir_iorder *o) {
     const uir_machine *machine = v->g->machine;
     for (uint32_t i = 0; i < o->syncs.count && machine->flag_count; i++) {
@@ -119,6 +150,7 @@ void uir_iverify_syncs(uir_iverifier *v) {
             if (!o || v->terms.exhausted) return;
             check_flags(v, o);
             uir_iorder_find_from(o, 0);
+            if (uir_ithreads_count(v->g) > 1) check_meetings(v, o);
             for (uint32_t i = 0; i < o->uses.count; i++)
                 for (uint32_t k = 0; k < o->uses.count; k++) check_uses(v, o, &o->uses.data[i], &o->uses.data[k]);
         }
