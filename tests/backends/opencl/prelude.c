@@ -1,6 +1,6 @@
 /* The OpenCL prelude against the CPU's, bit by bit, where any NaN is any other: every function of vectors, casts, products.
  *
- *   test_opencl_prelude [LANES...]
+ *   test_opencl_prelude [--section N] [LANES...]
  *
  * A program for each part of cases.inc, for vectors of each width, on the first OpenCL device. Without one the test is skipped. */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { IN_BYTES = TYPES * 3 * COUNT * 8, OUT_BYTES = MOST_CASES * COUNT * 8, SPECIALS = 24, MOST_TEXT = 1 << 18 };
+enum { CL_DEVICE_EXTENSIONS = 0x1030, IN_BYTES = TYPES * 3 * COUNT * 8, OUT_BYTES = MOST_CASES * COUNT * 8, SPECIALS = 24, MOST_TEXT = 1 << 18 };
 static const char *const type_names[TYPES] = {"f32", "i8",  "u8",   "i16",     "u16", "i32",  "u32",     "i64",
                                               "u64", "f16", "bf16", "boolean", "f64", "tame", "tame_f64"};
 
@@ -32,7 +32,7 @@ static bool has_f64;
 static uint64_t random_state = 1;
 static uint64_t draw(void) {
     random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return random_state >> 33 ^ random_state << 21;
+    return random_state >> 33 ^ random_state << 21; /* the high bits are the best */
 }
 
 static double real(int k) {
@@ -257,7 +257,7 @@ static bool open_device(void) {
     if (uir_opencl_open_library(NULL, NULL, &cl)) return false;
     if (cl.clGetPlatformIDs(1, &platform, &platforms) || !platforms) return false;
     if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, &devices) || !devices) return false;
-    cl.clGetDeviceInfo(device, 0x1030 /* extensions */, sizeof extensions, extensions, NULL);
+    cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof extensions, extensions, NULL);
     has_f64 = strstr(extensions, "cl_khr_fp64") != NULL && !getenv("UIR_WITHOUT_F64");
     context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &error);
     if (!context) return false;
@@ -274,9 +274,9 @@ int main(int argc, char **argv) {
         printf("skip: needs opencl: a CPU that the OpenCL library finds\n0 passed, 0 failed, 1 skipped\n");
         return 0;
     }
-    if (argc > 1) {
-        first_section = last_section = atoi(argv[1]);
-        if (argc > 2) all_lanes[0] = atoi(argv[2]), lanes_count = 1;
-    }
+    int k = 1;
+    if (argc > 2 && !strcmp(argv[1], "--section")) first_section = last_section = atoi(argv[2]), k = 3;
+    if (k < argc) lanes_count = 0;
+    for (; k < argc && lanes_count < 3; k++) all_lanes[lanes_count++] = atoi(argv[k]);
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
