@@ -1,8 +1,10 @@
-/* The OpenCL prelude against the CPU's, bit by bit, where any NaN is any other: every function of vectors, casts, products.
+/* The OpenCL prelude against the CPU's, bit by bit, where any NaN is any other: every function of vectors, casts,
+ * products.
  *
  *   test_opencl_prelude [--section N] [LANES...]
  *
- * A program for each part of cases.inc, for vectors of each width, on the first OpenCL device. Without one the test is skipped. */
+ * A program for each part of cases.inc, for vectors of each width, on the first OpenCL device. Without one the test is
+ * skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +21,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { CL_DEVICE_EXTENSIONS = 0x1030, IN_BYTES = TYPES * 3 * COUNT * 8, OUT_BYTES = MOST_CASES * COUNT * 8, SPECIALS = 24, MOST_TEXT = 1 << 18 };
+enum {
+    CL_DEVICE_EXTENSIONS = 0x1030,
+    IN_BYTES = TYPES * 3 * COUNT * 8,
+    OUT_BYTES = MOST_CASES * COUNT * 8,
+    SPECIALS = 24,
+    MOST_TEXT = 1 << 18
+};
 static const char *const type_names[TYPES] = {"f32", "i8",  "u8",   "i16",     "u16", "i32",  "u32",     "i64",
                                               "u64", "f16", "bf16", "boolean", "f64", "tame", "tame_f64"};
 
@@ -36,15 +44,58 @@ static uint64_t draw(void) {
 }
 
 static double real(int k) {
-    static const double values[SPECIALS] = {0,          -0.0,  1,           -1,     0.5,    -1.5,       2.5,   255.5,
-                                            INFINITY,   -INFINITY, NAN,     65520,  -40000, 1e-40,      5e-324, 3e38,
-                                            2147483648.0, -2147483648.0, 4294967296.0, 9223372036854775808.0, -9223372036854775808.0, 1e300, 6e-8, 448};
+    static const double values[SPECIALS] = {0,
+                                            -0.0,
+                                            1,
+                                            -1,
+                                            0.5,
+                                            -1.5,
+                                            2.5,
+                                            255.5,
+                                            INFINITY,
+                                            -INFINITY,
+                                            NAN,
+                                            65520,
+                                            -40000,
+                                            1e-40,
+                                            5e-324,
+                                            3e38,
+                                            2147483648.0,
+                                            -2147483648.0,
+                                            4294967296.0,
+                                            9223372036854775808.0,
+                                            -9223372036854775808.0,
+                                            1e300,
+                                            6e-8,
+                                            448};
     return values[k];
 }
 
 static uint64_t whole(int k) {
-    static const uint64_t values[SPECIALS] = {0,    1,    (uint64_t)-1, 2,          3,    7,    8,          15,   16,         31,         32,         63,
-                                              64,   127,  128,          (uint64_t)-128, 255, 32767, 32768, (uint64_t)-32768, 0x7fffffff, 0x80000000, INT64_MAX, (uint64_t)INT64_MIN};
+    static const uint64_t values[SPECIALS] = {0,
+                                              1,
+                                              (uint64_t)-1,
+                                              2,
+                                              3,
+                                              7,
+                                              8,
+                                              15,
+                                              16,
+                                              31,
+                                              32,
+                                              63,
+                                              64,
+                                              127,
+                                              128,
+                                              (uint64_t)-128,
+                                              255,
+                                              32767,
+                                              32768,
+                                              (uint64_t)-32768,
+                                              0x7fffffff,
+                                              0x80000000,
+                                              INT64_MAX,
+                                              (uint64_t)INT64_MIN};
     return values[k];
 }
 
@@ -54,7 +105,8 @@ static uint16_t half_of(double x) { /* of what halves hold, truncated */
     memcpy(&bits, &f, sizeof bits);
     int exponent = (int)(bits >> 23 & 255) - 112;
     if (exponent <= 0) return (uint16_t)(bits >> 16 & 0x8000);
-    return (uint16_t)((bits >> 16 & 0x8000) | (exponent > 31 ? 0x7c00u : (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff)));
+    return (uint16_t)((bits >> 16 & 0x8000) |
+                      (exponent > 31 ? 0x7c00u : (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff)));
 }
 
 static void put(int type, unsigned char *at, int i, uint64_t bits, double value, bool is_value) {
@@ -70,19 +122,35 @@ static void put(int type, unsigned char *at, int i, uint64_t bits, double value,
         memcpy(at + i * 8, is_value ? (void *)&value : (void *)&bits, 8);
         break;
     case TYPE_i8:
-    case TYPE_u8: at[i] = (unsigned char)bits; break;
-    case TYPE_boolean: at[i] = bits & 1; break;
+    case TYPE_u8:
+        at[i] = (unsigned char)bits;
+        break;
+    case TYPE_boolean:
+        at[i] = bits & 1;
+        break;
     case TYPE_f16:
     case TYPE_bf16:
         if (is_value) bits = type == TYPE_f16 ? half_of(value) : word >> 16;
         memcpy(at + i * 2, &bits, 2);
         break;
     case TYPE_i16:
-    case TYPE_u16: memcpy(at + i * 2, &bits, 2); break;
+    case TYPE_u16:
+        memcpy(at + i * 2, &bits, 2);
+        break;
     case TYPE_i32:
-    case TYPE_u32: memcpy(at + i * 4, &bits, 4); break;
-    default: memcpy(at + i * 8, &bits, 8); break;
+    case TYPE_u32:
+        memcpy(at + i * 4, &bits, 4);
+        break;
+    default:
+        memcpy(at + i * 8, &bits, 8);
+        break;
     }
+}
+
+/* An integer in the middle of two that eight digits hold, or right beside it. */
+static uint64_t near_tie(void) {
+    const uint64_t digits = (draw() & 127) << 1 | 0x101, beside = draw() % 3;
+    return (digits << draw() % 55) + beside - 1;
 }
 
 /* Every pair of special values, then random bits, random numbers of moderate size, and integers of every length. */
@@ -98,7 +166,8 @@ static void make_operands(void) {
                 else if (i % 2)
                     put(t, at, i, draw() >> (is_float ? 0 : draw() % 64), 0, false);
                 else
-                    put(t, at, i, draw(), ldexp((double)(int64_t)draw(), -63 + (int)(draw() % 24)), is_float);
+                    put(t, at, i, i % 4 ? draw() : near_tie(), ldexp((double)(int64_t)draw(), -63 + (int)(draw() % 24)),
+                        is_float);
             }
         }
     }
@@ -125,21 +194,15 @@ static void add_file(char *text, const char *path) {
 
 /* The files of the prelude in their order; those of f64 are the last of each kind. */
 static void add_prelude(char *text) {
-    static const char *const files[] = {"backends/opencl/target/prelude_vector.inc",
-                                        "backends/opencl/target/prelude_integers.inc",
-                                        "64backends/opencl/target/prelude_f64.inc",
-                                        "backends/opencl/target/prelude_cast.inc",
-                                        "64backends/opencl/target/prelude_cast_f64.inc",
-                                        "backends/opencl/target/prelude_math.inc",
-                                        "ir/kernel/interpret/kernel_math_reduce.inc",
-                                        "backends/opencl/target/prelude_single.inc",
-                                        "ir/kernel/interpret/kernel_math.inc",
-                                        "64backends/opencl/target/prelude_math_f64.inc",
-                                        "64ir/kernel/interpret/kernel_math_f64.inc",
-                                        "backends/opencl/target/prelude_mma.inc",
-                                        "backends/opencl/target/prelude_mma_halves.inc",
-                                        "64backends/opencl/target/prelude_mma_f64.inc",
-                                        "backends/opencl/target/prelude_dot.inc"};
+    static const char *const files[] = {
+        "backends/opencl/target/prelude_vector.inc",     "backends/opencl/target/prelude_integers.inc",
+        "64backends/opencl/target/prelude_f64.inc",      "backends/opencl/target/prelude_cast.inc",
+        "64backends/opencl/target/prelude_cast_f64.inc", "backends/opencl/target/prelude_math.inc",
+        "ir/kernel/interpret/kernel_math_reduce.inc",    "backends/opencl/target/prelude_single.inc",
+        "ir/kernel/interpret/kernel_math.inc",           "64backends/opencl/target/prelude_math_f64.inc",
+        "64ir/kernel/interpret/kernel_math_f64.inc",     "backends/opencl/target/prelude_mma.inc",
+        "backends/opencl/target/prelude_mma_halves.inc", "64backends/opencl/target/prelude_mma_f64.inc",
+        "backends/opencl/target/prelude_dot.inc"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const bool is_f64 = files[i][0] == '6';
         if (has_f64 || !is_f64) add_file(text, files[i] + (is_f64 ? 2 : 0));
@@ -170,11 +233,16 @@ static bool is_nan(int type, const unsigned char *x) {
     uint64_t bits = 0;
     memcpy(&bits, x, type == TYPE_f64 ? 8 : type == TYPE_f32 ? 4 : 2);
     switch (type) {
-    case TYPE_f64: return (bits & INT64_MAX) > 0x7ff0000000000000u;
-    case TYPE_f32: return (bits & 0x7fffffff) > 0x7f800000;
-    case TYPE_f16: return (bits & 0x7fff) > 0x7c00;
-    case TYPE_bf16: return (bits & 0x7fff) > 0x7f80;
-    default: return false;
+    case TYPE_f64:
+        return (bits & INT64_MAX) > 0x7ff0000000000000u;
+    case TYPE_f32:
+        return (bits & 0x7fffffff) > 0x7f800000;
+    case TYPE_f16:
+        return (bits & 0x7fff) > 0x7c00;
+    case TYPE_bf16:
+        return (bits & 0x7fff) > 0x7f80;
+    default:
+        return false;
     }
 }
 
@@ -195,8 +263,8 @@ static int compare(int section, int lanes, int cases, const int *kinds) {
                 uint64_t a = 0, b = 0;
                 memcpy(&a, x, (size_t)bytes);
                 memcpy(&b, y, (size_t)bytes);
-                print_error("section %d, case %d (%s), %d lanes: element %d is %llx, not %llx\n", section, c, type_names[type], lanes, i,
-                            (unsigned long long)a, (unsigned long long)b);
+                print_error("section %d, case %d (%s), %d lanes: element %d is %llx, not %llx\n", section, c,
+                            type_names[type], lanes, i, (unsigned long long)a, (unsigned long long)b);
             }
         }
         failed += wrong != 0;
@@ -210,7 +278,8 @@ static int run_section(int section, int lanes) {
     int kinds[MOST_CASES];
     const size_t one = 1;
     int32_t error;
-    snprintf(options, sizeof options, "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -DUIR_LANES=%d -DSECTION=%d%s", lanes, section,
+    snprintf(options, sizeof options,
+             "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt -DUIR_LANES=%d -DSECTION=%d%s", lanes, section,
              has_f64 ? " -DUIR_HAS_F64" : "");
     *text = 0;
     add_prelude(text);
@@ -229,7 +298,9 @@ static int run_section(int section, int lanes) {
     assert_int_equal(cl.clEnqueueWriteBuffer(queue, out_memory, 1, 0, OUT_BYTES, zeros, 0, NULL, NULL), 0);
     assert_int_equal(cl.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL), 0);
     assert_int_equal(cl.clEnqueueReadBuffer(queue, out_memory, 1, 0, OUT_BYTES, got, 0, NULL, NULL), 0);
-    if (getenv("UIR_TIMES")) print_message("section %d, %d lanes: built in %.3f s, run in %.3f s\n", section, lanes, built - start, now() - built);
+    if (getenv("UIR_TIMES"))
+        print_message("section %d, %d lanes: built in %.3f s, run in %.3f s\n", section, lanes, built - start,
+                      now() - built);
     cl.clReleaseKernel(kernel);
     cl.clReleaseProgram(program);
     memset(wanted, 0, sizeof wanted);
