@@ -19,25 +19,26 @@ enum {
 
 /* In the order of a program: a part is in it if all of these are used. */
 static const uint32_t parts[] = {
-    USES_ITEMS,                     /* prelude_vector.inc */
-    USES_GROUPS,                    /* prelude_types.inc */
-    USES_GROUPS,                    /* prelude_scalar.inc */
-    USES_ITEMS | USES_INTEGERS,     /* prelude_integers.inc */
-    USES_ITEMS | USES_F64,          /* prelude_f64.inc */
-    USES_ITEMS | USES_CASTS,        /* prelude_cast.inc */
-    USES_GROUPS | USES_CASTS,       /* prelude_scalar_cast.inc */
-    USES_MATH,                      /* prelude_math.inc */
-    USES_MATH,                      /* kernel_math_reduce.inc */
-    USES_ITEMS | USES_MATH,         /* prelude_single.inc */
-    USES_GROUPS | USES_MATH,        /* prelude_scalar_math.inc */
-    USES_MATH,                      /* kernel_math.inc */
-    USES_ITEMS | USES_MATH_F64,     /* prelude_math_f64.inc */
-    USES_GROUPS | USES_MATH_F64,    /* prelude_scalar_math_f64.inc */
-    USES_MATH_F64,                  /* kernel_math_f64.inc */
-    USES_ITEMS | USES_PRODUCTS,     /* prelude_mma.inc */
-    USES_ITEMS | USES_HALVES,       /* prelude_mma_halves.inc */
-    USES_ITEMS | USES_PRODUCTS_F64, /* prelude_mma_f64.inc */
-    USES_ITEMS | USES_BYTES,        /* prelude_dot.inc */
+    USES_ITEMS,                         /* prelude_vector.inc */
+    USES_GROUPS,                        /* prelude_types.inc */
+    USES_GROUPS,                        /* prelude_scalar.inc */
+    USES_ITEMS | USES_INTEGERS,         /* prelude_integers.inc */
+    USES_ITEMS | USES_F64,              /* prelude_f64.inc */
+    USES_ITEMS | USES_CASTS,            /* prelude_cast.inc */
+    USES_ITEMS | USES_CASTS | USES_F64, /* prelude_cast_f64.inc */
+    USES_GROUPS | USES_CASTS,           /* prelude_scalar_cast.inc */
+    USES_MATH,                          /* prelude_math.inc */
+    USES_MATH,                          /* kernel_math_reduce.inc */
+    USES_ITEMS | USES_MATH,             /* prelude_single.inc */
+    USES_GROUPS | USES_MATH,            /* prelude_scalar_math.inc */
+    USES_MATH,                          /* kernel_math.inc */
+    USES_ITEMS | USES_MATH_F64,         /* prelude_math_f64.inc */
+    USES_GROUPS | USES_MATH_F64,        /* prelude_scalar_math_f64.inc */
+    USES_MATH_F64,                      /* kernel_math_f64.inc */
+    USES_ITEMS | USES_PRODUCTS,         /* prelude_mma.inc */
+    USES_ITEMS | USES_HALVES,           /* prelude_mma_halves.inc */
+    USES_ITEMS | USES_PRODUCTS_F64,     /* prelude_mma_f64.inc */
+    USES_ITEMS | USES_BYTES,            /* prelude_dot.inc */
 };
 
 /* Parts that others need. */
@@ -48,7 +49,7 @@ static const struct {
     {USES_HALVES, USES_PRODUCTS | USES_CASTS},
     {USES_MATH_F64, USES_MATH | USES_F64},
     {USES_PRODUCTS_F64, USES_F64},
-    {USES_CASTS, USES_INTEGERS | USES_F64},
+    {USES_CASTS, USES_INTEGERS},
     {USES_F64, USES_INTEGERS},
     {USES_MATH, USES_INTEGERS},
 };
