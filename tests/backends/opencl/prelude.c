@@ -22,7 +22,6 @@
 #include <time.h>
 
 enum {
-    CL_DEVICE_EXTENSIONS = 0x1030,
     IN_BYTES = TYPES * 3 * COUNT * 8,
     OUT_BYTES = MOST_CASES * COUNT * 8,
     SPECIALS = 24,
