@@ -30,7 +30,7 @@ static const char *const snippets[][5] = {
     [UIR_IOP_FAMILY_SCAN] = {"scan({operation}_of, t_{dtype}, {axis}, {operands}, {exclusive})"},
     [UIR_IOP_FAMILY_MMA] = {"mma(t_{dtype}, {operands})"},
     [UIR_IOP_FAMILY_SYNC] = {"wait_pipe(u, {from}, {until}, {distance})", "wait_group(u)", NULL,
-                             "wait_kind(u, {from}, {until})"},
+                             "wait_kind(u, {from}, {until})", "wait_threads(u)"},
 };
 
 static const char *find_snippet(const uir_iinstruction *in) {

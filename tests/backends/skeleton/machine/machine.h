@@ -72,6 +72,10 @@ typedef struct room {
 MACHINE void wait_pipe(unit *u, int from, int to, int distance) {
     (void)u, (void)from, (void)to, (void)distance;
 }
+/* A unit's threads go through an instruction one after the other, all of them before the next. */
+MACHINE void wait_threads(unit *u) {
+    (void)u;
+}
 MACHINE void wait_group(unit *u) {
     if (u->group->units > 1) pthread_barrier_wait(&u->group->meet);
 }
