@@ -32,7 +32,8 @@ static const struct {
 
 uir_status uir_opencl_open_library(const char *path, uir_diagnostics *diagnostics, cl_library *out_library) {
     const char *name = path ? path : usual_name;
-    *out_library = (cl_library){.handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
+    /* It stays in memory: what it has opened, the drivers of devices, do too, and it would forget them. */
+    *out_library = (cl_library){.handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
     if (!out_library->handle)
         return uir_error_hint(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
                               "install an OpenCL library and the driver of the device",
