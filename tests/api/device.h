@@ -14,6 +14,15 @@ static inline void expect_ok(uir_context *context, uir_status status, const char
     assert_int_equal(status, UIR_STATUS_OK);
 }
 
+static inline void expect_message(uir_context *context, uir_status got, uir_status expected, const char *text) {
+    if (got != expected || !has_message(context, text))
+        for (size_t i = 0; i < uir_context_message_count(context); i++)
+            print_message("%s\n", uir_context_get_message_text(context, i));
+    assert_int_equal(got, expected);
+    assert_true(has_message(context, text));
+    uir_context_clear_messages(context);
+}
+
 static inline uir_device *open_device(uir_context *context, const char *name) {
     uir_device *device;
     expect_ok(context, uir_device_open(context, name, NULL, &device), name);
@@ -29,6 +38,25 @@ static inline uir_model *load_on(uir_context *context, blob bytes, uir_device *d
     blob_free(&bytes);
     expect_ok(context, status, "loading");
     return model;
+}
+
+/* A model is not loaded for `device` where the options name one of the `others` or ask for the interpreter. `words`: of
+ * the message about another device. */
+static inline void expect_others_refused(uir_context *context, blob bytes, uir_device *device,
+                                         const char *const *others, size_t count, const char *words) {
+    uir_model_options options = {.struct_size = sizeof options, .opened = device, .no_cache = true, .wait = true};
+    uir_model *model;
+    for (size_t i = 0; i < count; i++) {
+        options.device = others[i];
+        expect_message(context, uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                       UIR_STATUS_INVALID_ARGUMENT, words);
+        assert_null(model);
+    }
+    options.device = NULL;
+    options.interpret = true;
+    expect_message(context, uir_model_load_memory(context, bytes.data, bytes.length, NULL, &options, &model),
+                   UIR_STATUS_INVALID_ARGUMENT, "leave `opened` out");
+    assert_null(model);
 }
 
 static inline uir_session *new_session(uir_context *context, uir_model *model, const uir_limits *limits) {

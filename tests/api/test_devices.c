@@ -10,15 +10,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static void expect_message(uir_context *context, uir_status got, uir_status expected, const char *text) {
-    if (got != expected || !has_message(context, text))
-        for (size_t i = 0; i < uir_context_message_count(context); i++)
-            print_message("%s\n", uir_context_get_message_text(context, i));
-    assert_int_equal(got, expected);
-    assert_true(has_message(context, text));
-    uir_context_clear_messages(context);
-}
-
 static const int64_t two[] = {2, 3}, four[] = {4, 3};
 static const float x[] = {1, 2, 3, -4, 5, -6}, y[] = {0, 2, 4, 0, 5, 0}, z[] = {-1, -2, -3, 4, -5, 6};
 
@@ -97,17 +88,7 @@ static void models_are_loaded_for_opened_devices(void **state) {
     options.device = "null:5";
     expect_ok(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &second), "as it was opened");
     uir_model_destroy(second);
-    options.device = "null:6";
-    expect_message(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &second),
-                   UIR_STATUS_INVALID_ARGUMENT, "the opened device is null:5");
-    options.device = "vm";
-    expect_message(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &second),
-                   UIR_STATUS_INVALID_ARGUMENT, "the opened device is null:5");
-    options.device = NULL;
-    options.interpret = true;
-    expect_message(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &second),
-                   UIR_STATUS_INVALID_ARGUMENT, "leave `opened` out");
-    assert_null(second);
+    expect_others_refused(c, bytes, device, (const char *const[]){"null:6", "vm"}, 2, "the opened device is null:5");
     blob_free(&bytes);
     uir_model_destroy(first);
     uir_device_close(device);

@@ -11,15 +11,6 @@ enum { HOSTS = sizeof hosts / sizeof *hosts };
 static const int64_t two[] = {2, 3}, four[] = {4, 3};
 static const float x[] = {1, 2, 3, -4, 5, -6}, y[] = {0, 2, 4, 0, 5, 0}, z[] = {-1, -2, -3, 4, -5, 6};
 
-static void expect_message(uir_context *context, uir_status got, uir_status expected, const char *text) {
-    if (got != expected || !has_message(context, text))
-        for (size_t i = 0; i < uir_context_message_count(context); i++)
-            print_message("%s\n", uir_context_get_message_text(context, i));
-    assert_int_equal(got, expected);
-    assert_true(has_message(context, text));
-    uir_context_clear_messages(context);
-}
-
 /* ---- devices ---- */
 /* A chip of the device that the list of devices has under that name. */
 static bool is_listed(uir_context *context, const char *name, const char *chip) {
@@ -83,14 +74,7 @@ static void models_are_loaded_for_the_host(void **state) {
     expect_ok(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &model), "by the device's name");
     assert_ptr_equal(uir_model_get_device(model), device);
     uir_model_destroy(model);
-    options.device = "cpu";
-    expect_message(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &model),
-                   UIR_STATUS_INVALID_ARGUMENT, "the opened device is vm:generic");
-    options.device = NULL;
-    options.interpret = true;
-    expect_message(c, uir_model_load_memory(c, bytes.data, bytes.length, NULL, &options, &model),
-                   UIR_STATUS_INVALID_ARGUMENT, "leave `opened` out");
-    assert_null(model);
+    expect_others_refused(c, bytes, device, (const char *const[]){"cpu"}, 1, "the opened device is vm:generic");
     blob_free(&bytes);
     uir_device_close(device);
     model = load_on(c, small_model(), NULL, "cpu");

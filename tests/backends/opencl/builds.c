@@ -10,7 +10,6 @@
 #include "uir/device.h"
 #include "uir/uir.h"
 
-#include <dlfcn.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,13 +185,6 @@ int main(int argc, char **argv) {
         printf("skip: needs opencl: a device that the OpenCL library finds\n0 passed, 0 failed, 1 skipped\n");
         return 0;
     }
-    void *handle = dlopen(stand_in_path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 2;
-    }
-    *(void **)&refuse = dlsym(handle, "stand_in_set");
-    *(void **)&count_calls = dlsym(handle, "stand_in_get_count");
-    *(void **)&get_alive = dlsym(handle, "stand_in_get_alive");
+    if (!stand_in_open(stand_in_path, &refuse, &count_calls, &get_alive)) return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
