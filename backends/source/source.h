@@ -70,7 +70,8 @@ typedef struct uir_c_leaves {
     void *user;
     void (*instruction)(void *user, const uir_iinstruction *in);
     void (*index)(void *user, const uir_iitem *item);
-    bool (*run)(void *user, const uir_iitem *run); /* false: it is not printed as a whole; NULL: none is */
+    bool (*run)(void *user, const uir_iitem *run);     /* false: it is not printed as a whole; NULL: none is */
+    void (*end_if)(void *user, const uir_iitem *item); /* behind all that an item's condition decides; may be NULL */
 } uir_c_leaves;
 /* Emits the items from `first` on, with their children. A run that is not printed as a whole is emitted as its
  * instructions. */

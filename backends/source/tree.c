@@ -1,6 +1,11 @@
 /* The tree of a body as C: loops, conditions, names; and the values of a phase's parallel axes. */
 #include "backends/source/source.h"
 
+static void end_if(uir_c_writer *w, const uir_iitem *item, const uir_c_leaves *leaves) {
+    if (leaves->end_if) leaves->end_if(leaves->user, item);
+    uir_c_close(w);
+}
+
 static void emit_loop(uir_c_writer *w, const uir_iitem *item, const uir_c_leaves *leaves) {
     const char *i = w->symbols[item->symbol], *when = uir_c_condition(w, &item->guard);
     const char *extent = uir_c_dim(w, item->extent);
@@ -8,7 +13,7 @@ static void emit_loop(uir_c_writer *w, const uir_iitem *item, const uir_c_leaves
     uir_c_open(w, "for (int64_t %s = 0, %s_trips = %s; %s < %s_trips; %s++)", i, i, extent, i, i, i);
     if (when) uir_c_open(w, "if (%s)", when);
     uir_c_items(w, item->first_child, leaves);
-    if (when) uir_c_close(w);
+    if (when) end_if(w, item, leaves);
     uir_c_close(w);
 }
 
@@ -36,7 +41,7 @@ static void emit_item(uir_c_writer *w, const uir_iitem *item, const uir_c_leaves
     case UIR_IITEM_IF:
         uir_c_items(w, item->first_child, leaves);
     }
-    if (when) uir_c_close(w);
+    if (when) end_if(w, item, leaves);
 }
 
 void uir_c_items(uir_c_writer *w, uint32_t first, const uir_c_leaves *leaves) {

@@ -9,6 +9,11 @@ static bool is_one(const uir_igraph *g, uir_dim dim) {
     return uir_dim_is_const(g->dims, dim, &value) && value == 1;
 }
 
+static bool is_zero(const uir_igraph *g, uir_dim dim) {
+    int64_t value;
+    return uir_dim_is_const(g->dims, dim, &value) && value == 0;
+}
+
 /* ---- owners ---- */
 bool uir_ithreads_has_owners(const uir_igraph *g, uint32_t pointer) {
     const uir_ipointer *p = &g->pointers.data[pointer];
@@ -113,25 +118,35 @@ uint32_t uir_ithreads_find_frame(const uir_igraph *g, const uir_iinstruction *in
     return frame;
 }
 
-/* Elements from one index of a dim of the pointer to the next, row-major over its extents. */
+/* Elements from one index of a dim of the pointer to the next: in registers by its layout, elsewhere row-major over its
+ * extents. NONE: a split dim has no one step. */
 static uir_dim step_of(const uir_igraph *g, const uir_ipointer *p, uint32_t dim) {
     uir_dim step = uir_dim_const(g->dims, 1);
+    if (g->machine->spaces[p->space].roles & UIR_SPACE_REGISTERS)
+        return p->layout.mode_count[dim] == 1 ? p->layout.modes[dim][0].stride : UIR_DIM_NONE;
     for (uint32_t d = p->rank; d-- > dim + 1 && step.id;) step = uir_dim_mul(g->dims, step, p->extents[d]);
     return step;
 }
 
-/* The row-major index of the slice's first element; NONE: unknown. */
+/* Where along a dim of the pointer the slice begins; NONE: unknown. */
+static uir_dim start_of(const uir_igraph *g, const uir_islice *slice, uint32_t dim) {
+    uir_dim start = slice->starts[dim];
+    for (uint32_t a = 0; slice->window && a < slice->axis_count && start.id; a++) {
+        uir_symbol axis = g->symbols.data[slice->axes[a].symbol].symbol;
+        start = uir_dim_replace(g->dims, start, &(uir_dim_replacement){axis, uir_dim_const(g->dims, 0)}, 1);
+    }
+    return start;
+}
+
+/* The number of the slice's first element, by which it has its owner; NONE: unknown. */
 static uir_dim first_of(const uir_igraph *g, const uir_islice *slice) {
     const uir_ipointer *p = &g->pointers.data[slice->pointer];
     uir_dim first = uir_dim_const(g->dims, 0);
     for (uint32_t d = 0; d < p->rank && first.id; d++) {
-        uir_dim start = slice->starts[d];
-        for (uint32_t a = 0; slice->window && a < slice->axis_count && start.id; a++) {
-            uir_symbol axis = g->symbols.data[slice->axes[a].symbol].symbol;
-            start = uir_dim_replace(g->dims, start, &(uir_dim_replacement){axis, uir_dim_const(g->dims, 0)}, 1);
-        }
+        uir_dim start = start_of(g, slice, d), step = step_of(g, p, d);
         if (!start.id) return UIR_DIM_NONE;
-        first = uir_dim_add(g->dims, first, uir_dim_mul(g->dims, start, step_of(g, p, d)));
+        if (is_zero(g, start)) continue;
+        first = step.id ? uir_dim_add(g->dims, first, uir_dim_mul(g->dims, start, step)) : UIR_DIM_NONE;
     }
     return first;
 }
@@ -152,9 +167,68 @@ static bool differ_by_turns(const uir_igraph *g, uir_dim a, uir_dim b) {
     return difference.id && uir_dim_multiple(g->dims, difference) % uir_ithreads_count(g) == 0;
 }
 
+static bool is_split(const uir_igraph *g, const uir_islice *slice) {
+    const uir_ipointer *p = &g->pointers.data[slice->pointer];
+    for (uint32_t d = 0; d < p->rank; d++)
+        if (is_in_registers(g, slice->pointer) && p->layout.mode_count[d] > 1) return true;
+    return false;
+}
+
+/* Indices of a split dim after which its owners repeat; 0: they do not. */
+static int64_t period_of(const uir_igraph *g, const uir_ipointer *p, uint32_t dim) {
+    int64_t period = 1, after = 1, size, stride;
+    uint32_t last = p->layout.mode_count[dim] - 1u;
+    for (uint32_t m = 0; m <= last; m++) {
+        const uir_mode *mode = &p->layout.modes[dim][m];
+        if (!uir_dim_is_const(g->dims, mode->stride, &stride) ||
+            (m < last && (!uir_dim_is_const(g->dims, mode->size, &size) || size < 1 || after > INT32_MAX / size)))
+            return 0;
+        bool turns = stride % uir_ithreads_count(g) == 0;
+        if (m == last) return turns ? period : 0;
+        after *= size;
+        if (!turns) period = after;
+    }
+    return 0;
+}
+
+/* Whether dims of equal layouts are entered where the owners are the same. */
+static bool is_entered_alike(const uir_igraph *g, const uir_islice *a, const uir_islice *b, uint32_t dim) {
+    uir_dim first = start_of(g, a, dim), second = start_of(g, b, dim);
+    if (!first.id || !second.id) return false;
+    if (uir_dim_equal(first, second)) return true;
+    uir_dim difference = uir_dim_sub(g->dims, first, second);
+    int64_t period = period_of(g, &g->pointers.data[a->pointer], dim);
+    return difference.id && period && uir_dim_multiple(g->dims, difference) % period == 0;
+}
+
+/* The same for registers that are split over the threads: layouts of equal modes, along the same dims. */
+static bool have_parts_alike(const uir_igraph *g, const uir_islice *a, const uir_islice *b) {
+    const uir_ipointer *p = &g->pointers.data[a->pointer], *q = &g->pointers.data[b->pointer];
+    uint32_t of_a[UIR_IGRAPH_MAX_RANK], of_b[UIR_IGRAPH_MAX_RANK];
+    if (!is_in_registers(g, a->pointer) || !is_in_registers(g, b->pointer) || p->rank != q->rank ||
+        p->layout.swizzle.bits || q->layout.swizzle.bits || !uir_ithreads_find_dims(g, a, of_a) ||
+        !uir_ithreads_find_dims(g, b, of_b))
+        return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uint32_t last = p->layout.mode_count[d] - 1u;
+        if (q->layout.mode_count[d] != last + 1u) return false;
+        for (uint32_t m = 0; m <= last; m++) {
+            const uir_mode *x = &p->layout.modes[d][m], *y = &q->layout.modes[d][m];
+            if (!uir_dim_equal(x->stride, y->stride) || (m < last && !uir_dim_equal(x->size, y->size))) return false;
+        }
+        bool goes = of_a[d] != NONE && !is_one(g, a->counts[of_a[d]]),
+             other = of_b[d] != NONE && !is_one(g, b->counts[of_b[d]]);
+        if (goes != other || (goes && a->rank - of_a[d] != b->rank - of_b[d]) || !is_entered_alike(g, a, b, d))
+            return false;
+    }
+    return true;
+}
+
 /* Whether the elements of two slices that go together have one owner. */
 static bool have_owners_alike(const uir_igraph *g, const uir_islice *a, const uir_islice *b) {
-    if (!has_shape(g, a, b) || !differ_by_turns(g, first_of(g, a), first_of(g, b))) return false;
+    if (!has_shape(g, a, b)) return false;
+    if (is_split(g, a) || is_split(g, b)) return have_parts_alike(g, a, b);
+    if (!differ_by_turns(g, first_of(g, a), first_of(g, b))) return false;
     for (uint32_t k = 1; k <= a->rank && k <= b->rank; k++)
         if (!is_one(g, a->counts[a->rank - k]) &&
             !differ_by_turns(g, step_along(g, a, a->rank - k), step_along(g, b, b->rank - k)))
@@ -315,13 +389,19 @@ static bool go_on(const uir_iorder *o, const uir_islice *slice, const uir_islice
 }
 
 /* ---- conflicts ---- */
-/* Row-major; instances begin whole turns of the threads after each other. */
-static bool is_plain(const uir_igraph *g, uint32_t pointer) {
+/* Instances begin whole turns of the threads after each other. */
+static bool turns_whole(const uir_igraph *g, uint32_t pointer) {
     const uir_ipointer *p = &g->pointers.data[pointer];
     int64_t bytes = uir_dtype_bits(p->dtype) / 8, span = uir_dim_multiple(g->dims, p->element_span);
-    bool in_turns = span % uir_ithreads_count(g) == 0 && span * bytes % g->machine->spaces[p->space].alignment == 0;
-    if ((p->instances > 1 && !in_turns) || p->layout.swizzle.bits) return false;
-    for (uint32_t d = 0; d < p->rank; d++)
+    return p->instances < 2 ||
+           (span % uir_ithreads_count(g) == 0 && span * bytes % g->machine->spaces[p->space].alignment == 0);
+}
+
+/* Row-major, or in registers, where the place alone decides. */
+static bool is_plain(const uir_igraph *g, uint32_t pointer) {
+    const uir_ipointer *p = &g->pointers.data[pointer];
+    if (!turns_whole(g, pointer) || p->layout.swizzle.bits) return false;
+    for (uint32_t d = 0; d < p->rank && !is_in_registers(g, pointer); d++)
         if (p->layout.mode_count[d] != 1 || !uir_dim_equal(p->layout.modes[d][0].stride, step_of(g, p, d)))
             return false;
     return true;

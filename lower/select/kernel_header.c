@@ -124,6 +124,46 @@ static void align_rows(uir_kernel *k, uir_ipointer *p, int space) {
     uir_layout_set_strides(&p->layout, p->extents, strides, p->rank);
 }
 
+/* Columns of the unit's threads, a power of two, by which a matrix of so many rows and columns has the fewest places in
+ * a thread; of equally many those of the fewest rows and columns, which a product reads. */
+static int64_t find_thread_columns(int64_t threads, int64_t rows, int64_t columns) {
+    int64_t best = threads, least = INT64_MAX;
+    for (int64_t across = threads; across >= 1 && threads % across == 0; across /= 2) {
+        int64_t down = threads / across, of_rows = (rows + down - 1) / down,
+                of_columns = (columns + across - 1) / across;
+        int64_t cost = of_rows * of_columns * threads + of_rows + of_columns;
+        if (cost < least) best = across, least = cost;
+        if (across % 2) break;
+    }
+    return best;
+}
+
+/* Matrices in registers lie over rows and columns of threads: element (i, j) is in thread i mod R, j mod C. */
+static void lay_over_threads(uir_kernel *k, uir_ipointer *p, int space) {
+    int64_t threads = uir_ithreads_count(k->graph), rows, columns;
+    if (space < 0 || threads < 2 || p->rank < 2 || p->layout.given ||
+        !(k->machine->spaces[space].roles & UIR_SPACE_REGISTERS) ||
+        !uir_dim_is_const(k->dims, p->extents[p->rank - 2], &rows) ||
+        !uir_dim_is_const(k->dims, p->extents[p->rank - 1], &columns) || rows < 2 || columns < 2)
+        return;
+    for (uint32_t d = 0; d + 2 < p->rank; d++)
+        if (!uir_kernel_is_one(k, p->extents[d])) return;
+    int64_t across = find_thread_columns(threads, rows, columns), down = threads / across,
+            of_columns = (columns + across - 1) / across, of_rows = (rows + down - 1) / down;
+    const int64_t sizes[2][2] = {{down, of_rows}, {across, of_columns}},
+                  strides[2][2] = {{across, threads * of_columns}, {1, threads}};
+    p->layout = (uir_layout){.given = true, .split = true};
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uint32_t split = d + 2 < p->rank ? 0 : 2;
+        p->layout.mode_count[d] = split ? 2 : 1;
+        p->layout.modes[d][0] =
+            (uir_mode){uir_dim_const(k->dims, 1), uir_dim_const(k->dims, threads * of_columns * of_rows)};
+        for (uint32_t m = 0; m < split; m++)
+            p->layout.modes[d][m] = (uir_mode){uir_dim_const(k->dims, sizes[d + 2 - p->rank][m]),
+                                               uir_dim_const(k->dims, strides[d + 2 - p->rank][m])};
+    }
+}
+
 static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     const uir_loop_tensor *t = &k->f->tensors.data[tensor];
     const uir_kernel_pointer *p = &k->pointers[tensor];
@@ -140,6 +180,7 @@ static void declare_tensor(uir_kernel *k, uint32_t tensor) {
         pointer.role = UIR_IPOINTER_WORK;
     }
     if (p->on_chip) align_rows(k, &pointer, p->space);
+    if (p->on_chip) lay_over_threads(k, &pointer, p->space);
     add_pointer(k, &pointer, p->name, p->space);
 }
 
@@ -148,6 +189,7 @@ static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
     for (uint32_t d = m->rank; d < 2; d++) pointer.extents[pointer.rank++] = uir_dim_const(k->dims, 1);
     for (uint32_t d = 0; d < m->rank; d++) pointer.extents[pointer.rank++] = m->extents[d];
     align_rows(k, &pointer, m->space);
+    lay_over_threads(k, &pointer, m->space);
     add_pointer(k, &pointer, m->name, m->space);
 }
 

@@ -91,8 +91,7 @@ static void read_path(kernel_tests *t, const char *path) {
 /* The tested machine; NULL: none is named, or it is unknown. */
 static const uir_machine *find_machine(kernel_tests *t) {
     const uir_machine *machine = NULL;
-    if (t->machine &&
-        uir_compile_machines_find(t->h.devices, t->machine, &t->h.diagnostics, &machine) != UIR_STATUS_OK)
+    if (t->machine && uir_compile_machines_find(t->h.devices, t->machine, &t->h.diagnostics, &machine) != UIR_STATUS_OK)
         kernel_tests_fail(t, "there is no machine %s", t->machine);
     return machine;
 }
@@ -176,6 +175,8 @@ bool kernel_tests_read(kernel_tests *t, int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "--device-file") && i + 1 < argc)
             add_devices(t, argv[++i]);
+        else if (!strcmp(argv[i], "--machine") && i + 1 < argc)
+            t->machine = argv[++i];
         else if (!strcmp(argv[i], "--random") && i + 1 < argc)
             take_random(t, strtoull(argv[++i], NULL, 0));
         else if (!strcmp(argv[i], "--instructions"))

@@ -208,7 +208,7 @@ static void emit_body(emitter *e, const char *symbol, uint32_t index, const uir_
     emit_pointers(e);
     uir_c_parallel(&e->c, phase, "u->of_groups", "u->in_group");
     if (body->unit_symbol != UINT32_MAX) uir_c_line(&e->c, "UIR_LET %s = u->copy;", e->c.symbols[body->unit_symbol]);
-    uir_c_items(&e->c, body->first_item, &(uir_c_leaves){e, emit_instruction, emit_index, NULL});
+    uir_c_items(&e->c, body->first_item, &(uir_c_leaves){e, emit_instruction, emit_index, NULL, NULL});
     uir_c_close(&e->c);
 }
 

@@ -1,5 +1,7 @@
 #include "backends/source/threads/emit.h"
 
+#include "ir/kernel/igraph_threads.h"
+
 #include <string.h>
 
 #define NONE UINT32_MAX
@@ -17,159 +19,174 @@ static bool is_register(const uir_igraph *g, uint32_t pointer) {
     return p->role == UIR_IPOINTER_LOCAL && g->machine->spaces[p->space].roles & UIR_SPACE_REGISTERS;
 }
 
-/* The elements of a register, which are constant. */
-static int64_t count_elements(const uir_igraph *g, uint32_t pointer) {
-    const uir_ipointer *p = &g->pointers.data[pointer];
-    int64_t total = 1, extent;
-    for (uint32_t d = 0; d < p->rank; d++) total *= uir_dim_is_const(g->dims, p->extents[d], &extent) ? extent : 0;
-    return total;
-}
-
 /* A number: each thread has it, and computes it for itself. */
 static bool is_number(const uir_igraph *g, uint32_t pointer) {
-    return is_register(g, pointer) && count_elements(g, pointer) == 1;
+    return is_register(g, pointer) && uir_ithreads_is_copied(g, pointer);
 }
 
-static bool is_shared_out(const uir_igraph *g, uint32_t pointer) {
-    return is_register(g, pointer) && !is_number(g, pointer);
-}
-
-static void refuse(threads_emitter *t, const uir_iinstruction *in, const char *why) {
-    if (t->status == UIR_STATUS_OK)
-        t->status = uir_error(t->e.diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "kernel @%s: %s %s", t->e.c.igraph->name,
-                              uir_iop_get_row(in->code)->name, why);
+/* Elements of a register buffer that one thread has: every T-th of its storage. */
+static int64_t count_places(const threads_emitter *t, uint32_t pointer) {
+    const uir_igraph *g = t->e.c.igraph;
+    int64_t span;
+    if (is_number(g, pointer)) return 1;
+    return uir_dim_is_const(g->dims, g->pointers.data[pointer].element_span, &span)
+               ? (span + t->threads - 1) / t->threads
+               : 0;
 }
 
 /* ---- elements ---- */
-/* How the threads share the elements of a shape. */
+/* How the threads share the elements of a result (docs/igraph.md, "Threads"). */
 typedef enum sharing {
-    EACH,      /* every thread computes the one element */
-    FLAT,      /* element e in row-major order is thread e mod T's */
-    REGISTERS, /* as the elements of a register that the instruction accesses, which begin with its first */
-    OWNED      /* likewise, wherever in the register they are: each thread looks at all and takes its own */
+    EACH,     /* every thread computes the one element */
+    IN_TURN,  /* element e in row-major order is thread e mod T's */
+    BY_PLACE, /* as the elements of a slice in registers: a thread looks at all its places of the buffer */
+    BY_OWNER, /* as the elements of a box in shared memory: every T-th of the buffer */
+    BY_SEARCH /* as the elements of a slice that is partly outside: a thread looks at all, and takes its own */
 } sharing;
 
 typedef struct elements {
     sharing sharing;
-    const uir_islice *slice; /* REGISTERS, OWNED: one of the register's; else the result's */
+    const uir_islice *frame; /* BY_PLACE, BY_OWNER, BY_SEARCH: whose owners compute the elements */
     const uir_dim *shape;
     uint32_t rank;
     const char *loops[INDEX_MAX + 1]; /* the element's index per dim */
     uint32_t opened;
 } elements;
 
-/* The slice of a register that the threads share; NULL: the instruction has none. */
-static const uir_islice *find_register(const uir_igraph *g, const uir_iinstruction *in) {
-    for (uint32_t k = 0; k < in->slice_count; k++)
-        if (is_shared_out(g, in->slices[k].pointer)) return &in->slices[k];
-    return NULL;
-}
-
-/* Rows and columns of the unit's threads: element (i, j) of a register is that of thread i mod rows, j mod columns. */
-static uint32_t count_thread_columns(const threads_emitter *t) {
-    uint32_t columns = 1;
-    while (columns * columns < t->threads) columns *= 2;
-    return columns;
-}
-
-static uint32_t count_thread_rows(const threads_emitter *t) {
-    return t->threads / count_thread_columns(t);
-}
-
-static int64_t get_extent(const uir_igraph *g, uint32_t pointer, uint32_t from_end) {
-    const uir_ipointer *p = &g->pointers.data[pointer];
-    int64_t extent = 1;
-    return p->rank < from_end || uir_dim_is_const(g->dims, p->extents[p->rank - from_end], &extent) ? extent : 0;
-}
-
-/* Elements of a register that one thread has along its last dim, or the one before it. */
-static int64_t count_places(const threads_emitter *t, uint32_t pointer, uint32_t from_end) {
-    uint32_t threads = from_end == 1 ? count_thread_columns(t) : count_thread_rows(t);
-    return (get_extent(t->e.c.igraph, pointer, from_end) + threads - 1) / threads;
-}
-
-/* Whether the slice is a matrix that begins with the register's first element. */
-static bool is_register_box(threads_emitter *t, const uir_islice *slice) {
-    const uir_ipointer *p = &t->e.c.igraph->pointers.data[slice->pointer];
-    if (slice->window || slice->block) return false;
-    for (uint32_t d = 0; d < slice->rank; d++)
-        if (!uir_c_dim_is(&t->e.c, slice->starts[d], 0) ||
-            (d + 2 < slice->rank && !uir_c_dim_is(&t->e.c, p->extents[d], 1)))
-            return false;
-    return true;
-}
-
-/* Registers of one instruction have equal boxes. */
-static bool agree(threads_emitter *t, const uir_islice *a, const uir_islice *b) {
-    if (!is_register_box(t, a) || !is_register_box(t, b)) return false;
-    for (uint32_t end = 1; end <= 2; end++) {
-        if (a->rank < end || b->rank < end) return a->rank == b->rank;
-        if (!uir_dim_equal(a->counts[a->rank - end], b->counts[b->rank - end])) return false;
-    }
-    return true;
-}
-
-/* Whether the registers' elements are those of the result's shape, beginning with the first. */
-static bool is_plain(threads_emitter *t, const uir_iinstruction *in, const uir_islice *slice) {
+static elements find_elements(threads_emitter *t, const uir_iinstruction *in) {
+    const uir_igraph *g = t->e.c.igraph;
     const uir_islice *result = &in->slices[0];
-    for (uint32_t k = 0; k < in->slice_count; k++)
-        if (is_shared_out(t->e.c.igraph, in->slices[k].pointer) && !agree(t, slice, &in->slices[k])) return false;
-    for (uint32_t end = 1; end <= result->rank; end++) {
-        bool fits = end > 2 || end > slice->rank
-                        ? uir_c_dim_is(&t->e.c, result->counts[result->rank - end], 1)
-                        : uir_dim_equal(slice->counts[slice->rank - end], result->counts[result->rank - end]);
-        if (!fits) return false;
+    uint32_t frame = uir_ithreads_find_frame(g, in);
+    elements x = {.sharing = IN_TURN, .shape = result->counts, .rank = result->rank};
+    if (is_number(g, result->pointer)) {
+        x.sharing = EACH;
+    } else if (frame != UIR_ITHREADS_RESULT) {
+        bool registers = is_register(g, in->slices[frame].pointer);
+        x.frame = &in->slices[frame];
+        x.sharing = in->unguarded >> frame & 1 ? registers ? BY_PLACE : BY_OWNER : BY_SEARCH;
     }
-    return true;
+    return x;
 }
 
-/* Whether the registers of the instruction are one slice, with an element for each of the result. */
-static bool is_one_slice(const threads_emitter *t, const uir_iinstruction *in, const uir_islice *slice) {
+/* The result's dim along which a dim of the frame's pointer goes; NONE: the slice has one index of it. */
+static uint32_t find_result_dim(const elements *x, const uint32_t *dims, uint32_t d) {
+    int64_t along = dims[d] == NONE ? -1 : (int64_t)dims[d] + x->rank - x->frame->rank;
+    return along < 0 ? NONE : (uint32_t)along;
+}
+
+/* Where along a dim of the pointer the frame begins. */
+static const char *find_start(threads_emitter *t, const uir_islice *frame, uint32_t dim) {
+    for (uint32_t a = 0; a < frame->axis_count; a++) t->e.c.symbols[frame->axes[a].symbol] = "0";
+    return uir_c_parenthesised(&t->e.c, uir_c_dim(&t->e.c, frame->starts[dim]));
+}
+
+static const char *also(threads_emitter *t, const char *condition, const char *more) {
+    return condition ? uir_c_format(&t->e.c, "%s && %s", condition, more) : more;
+}
+
+/* One mode of a register buffer's layout: `weight` indices of its dim from one digit to the next. */
+typedef struct digit {
+    int64_t size, stride, weight;
+    uint32_t dim;
+} digit;
+
+enum { MOST_DIGITS = UIR_LAYOUT_MAX_RANK * UIR_LAYOUT_MAX_MODES };
+
+/* The modes of more than one index, by growing strides. */
+static uint32_t list_digits(threads_emitter *t, const uir_ipointer *p, digit out[MOST_DIGITS]) {
     const uir_igraph *g = t->e.c.igraph;
-    for (uint32_t k = 0; k < in->slice_count; k++) {
-        const uir_islice *other = &in->slices[k];
-        if (is_shared_out(g, other->pointer) && other != slice && !uir_islice_equal(slice, other)) return false;
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        int64_t left = 1, weight = 1;
+        (void)uir_dim_is_const(g->dims, p->extents[d], &left);
+        for (uint32_t m = 0; m < p->layout.mode_count[d]; m++) {
+            digit x = {left, 1, weight, d};
+            if (m + 1u < p->layout.mode_count[d]) (void)uir_dim_is_const(g->dims, p->layout.modes[d][m].size, &x.size);
+            (void)uir_dim_is_const(g->dims, p->layout.modes[d][m].stride, &x.stride);
+            weight *= x.size;
+            left = (left + x.size - 1) / x.size;
+            if (x.size < 2) continue;
+            uint32_t at = count++;
+            for (; at && out[at - 1].stride > x.stride; at--) out[at] = out[at - 1];
+            out[at] = x;
+        }
     }
-    if (slice->rank != in->slices[0].rank || slice->block) return false;
-    for (uint32_t d = 0; d < slice->rank; d++)
-        if (!uir_dim_equal(slice->counts[d], in->slices[0].counts[d])) return false;
-    return g->pointers.data[slice->pointer].rank == 2;
+    return count;
 }
 
-static bool find_elements(threads_emitter *t, const uir_iinstruction *in, elements *out) {
-    const uir_igraph *g = t->e.c.igraph;
-    const uir_islice *result = &in->slices[0], *slice = find_register(g, in);
-    *out = (elements){.sharing = is_number(g, result->pointer) ? EACH : FLAT,
-                      .slice = slice ? slice : result,
-                      .shape = result->counts,
-                      .rank = result->rank};
-    if (!slice) return true;
-    if (out->sharing != EACH) out->sharing = is_plain(t, in, slice) ? REGISTERS : OWNED;
-    bool fits = out->sharing == REGISTERS || (out->sharing == OWNED && is_one_slice(t, in, slice));
-    if (!fits) refuse(t, in, "accesses registers that other threads hold");
-    return fits;
+/* A digit of the place and the thread. That of the greatest stride takes what is left. */
+static const char *find_digit(threads_emitter *t, const digit *x, bool is_last) {
+    uir_c_writer *c = &t->e.c;
+    int64_t threads = t->threads, stride = x->stride;
+    const char *number = "place";
+    if (stride % threads == 0)
+        stride /= threads;
+    else if (threads % (stride * x->size) == 0)
+        number = t->dialect->thread, is_last = threads == stride * x->size;
+    else
+        number = uir_c_format(c, "(place * %u + %s)", t->threads, t->dialect->thread);
+    if (stride > 1) number = uir_c_format(c, "%s / %lld", number, (long long)stride);
+    return is_last ? number : uir_c_format(c, "%s %% %lld", number, (long long)x->size);
 }
 
-/* The thread's elements of a register, at constant places once the loops are unrolled. */
+/* Declares the index along each dim of a register buffer that the thread has at `place`, as i0, i1 ...; `most`: what
+ * they are below. Returns the condition that the place has an element, NULL: all have. */
+static const char *open_places(threads_emitter *t, const uir_ipointer *p, int64_t places, int64_t most[INDEX_MAX]) {
+    uir_c_writer *c = &t->e.c;
+    digit digits[MOST_DIGITS];
+    uint32_t count = list_digits(t, p, digits);
+    const char *sums[INDEX_MAX], *number = "0", *condition = NULL;
+    int64_t next = 1;
+    bool compact = true;
+    for (uint32_t d = 0; d < p->rank; d++) sums[d] = "0", most[d] = 1;
+    uir_c_open(c, "UIR_UNROLL for (int place = 0; place < %lld; place++)", (long long)places);
+    for (uint32_t k = 0; k < count; k++) {
+        const digit *x = &digits[k];
+        bool is_last = k + 1 == count;
+        const char *name = uir_c_format(c, "d%u", k);
+        int64_t below = is_last ? (places * t->threads + x->stride - 1) / x->stride : x->size;
+        compact = compact && x->stride == next;
+        next = x->stride * x->size;
+        uir_c_line(c, "const int %s = %s;", name, find_digit(t, x, is_last));
+        sums[x->dim] =
+            uir_c_sum(c, sums[x->dim], uir_c_product(c, name, uir_c_format(c, "%lld", (long long)x->weight)));
+        most[x->dim] += (below - 1) * x->weight;
+        number = uir_c_sum(c, number, uir_c_product(c, name, uir_c_format(c, "%lld", (long long)x->stride)));
+    }
+    for (uint32_t d = 0; d < p->rank; d++) uir_c_line(c, "const int i%u = %s;", d, sums[d]);
+    /* Padding within the layout: other places have these indices. */
+    if (!compact) condition = uir_c_format(c, "%s == place * %u + %s", number, t->threads, t->dialect->thread);
+    if (!count) condition = uir_c_format(c, "place + %s == 0", t->dialect->thread);
+    return condition;
+}
+
+/* The frame's elements at the thread's places of a register buffer, which are constant once the loop is unrolled. */
 static void open_registers(threads_emitter *t, elements *x) {
     uir_c_writer *c = &t->e.c;
     const uir_igraph *g = c->igraph;
-    const char *inside = NULL, *thread = t->dialect->thread;
-    uint32_t pointer = x->slice->pointer, columns = count_thread_columns(t), rows = count_thread_rows(t);
-    for (uint32_t end = 2; end >= 1; end--) {
-        const char *q = end == 1 ? "column" : "row", *at = end == 1 ? "j" : "i";
-        if (end > x->rank) continue;
-        uir_c_open(c, "UIR_UNROLL for (int %s = 0; %s < %lld; %s++)", q, q, (long long)count_places(t, pointer, end),
-                   q);
-        uir_c_line(c, "const int64_t %s = %s * %u + %s %s %u;", at, q, end == 1 ? columns : rows, thread,
-                   end == 1 ? "%" : "/", columns);
-        x->loops[x->rank - end] = at;
-        x->opened++;
-        bool whole = get_extent(g, pointer, end) % (end == 1 ? columns : rows) == 0 &&
-                     uir_c_dim_is(c, x->shape[x->rank - end], get_extent(g, pointer, end));
-        if (!whole)
-            inside = uir_c_format(c, "%s%s%s < %s", inside ? inside : "", inside ? " && " : "", at,
-                                  uir_c_dim(c, x->shape[x->rank - end]));
+    const uir_ipointer *p = &g->pointers.data[x->frame->pointer];
+    uint32_t dims[UIR_IGRAPH_MAX_RANK];
+    int64_t most[INDEX_MAX], count;
+    (void)uir_ithreads_find_dims(g, x->frame, dims);
+    const char *inside = open_places(t, p, count_places(t, x->frame->pointer), most);
+    x->opened++;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uint32_t r = find_result_dim(x, dims, d);
+        const char *start = find_start(t, x->frame, d), *index = uir_c_format(c, "i%u", d);
+        bool at_begin = strcmp(start, "0") == 0;
+        if (r == NONE || uir_c_dim_is(c, x->shape[r], 1)) {
+            if (!at_begin || most[d] > 1) inside = also(t, inside, uir_c_format(c, "%s == %s", index, start));
+            continue;
+        }
+        if (!at_begin) {
+            uir_c_line(c, "const int64_t k%u = %s - %s;", d, index, start);
+            index = uir_c_format(c, "k%u", d);
+            inside = also(t, inside, uir_c_format(c, "%s >= 0", index));
+        }
+        x->loops[r] = index;
+        if (!at_begin || !uir_dim_is_const(g->dims, x->shape[r], &count) || count < most[d])
+            inside =
+                also(t, inside, uir_c_format(c, "%s < %s", index, uir_c_parenthesised(c, uir_c_dim(c, x->shape[r]))));
     }
     if (!inside) return;
     uir_c_open(c, "if (%s)", inside);
@@ -200,35 +217,9 @@ static void close_lines(threads_emitter *t) {
     uir_c_close(&t->e.c);
 }
 
-/* The condition that the element at the loops' index is the thread's. */
-static const char *is_own(threads_emitter *t, elements *x) {
+/* The digits of an element's number, `rest`, over a shape. */
+static void open_digits(threads_emitter *t, elements *x, const char *rest) {
     uir_c_writer *c = &t->e.c;
-    uint32_t columns = count_thread_columns(t);
-    const char *at[INDEX_MAX];
-    access a;
-    uir_access_init(&t->e, x->slice, true, &a);
-    uir_access_coordinates(&t->e, &a, x->loops, at);
-    uir_c_line(c, "const int64_t i = %s, j = %s;", at[0], at[1]);
-    return uir_c_format(c, "i %% %u * %u + j %% %u == %s", count_thread_rows(t), columns, columns, t->dialect->thread);
-}
-
-/* Opens a loop over the thread's elements. */
-static void open_elements(threads_emitter *t, elements *x) {
-    uir_c_writer *c = &t->e.c;
-    const char *total = "1", *rest = "e";
-    for (uint32_t d = 0; d < x->rank; d++) x->loops[d] = "0";
-    uir_c_open(c, "%s", "");
-    x->opened = 1;
-    if (x->sharing == REGISTERS) open_registers(t, x);
-    if (x->sharing != FLAT && x->sharing != OWNED) return;
-    for (uint32_t d = 0; d < x->rank; d++)
-        total = uir_c_product(c, total, uir_c_format(c, "uir_max(0, %s)", uir_c_dim(c, x->shape[d])));
-    uir_c_line(c, "const int64_t total = %s;", total);
-    if (x->sharing == FLAT)
-        open_shared_loop(t, "e", "total");
-    else
-        uir_c_open(c, "for (int64_t e = 0; e < total; e++)");
-    x->opened += x->sharing == FLAT ? 2 : 1;
     for (uint32_t d = x->rank; d-- > 0;) {
         if (uir_c_dim_is(c, x->shape[d], 1)) continue;
         const char *extent = uir_c_dim(c, x->shape[d]);
@@ -238,43 +229,184 @@ static void open_elements(threads_emitter *t, elements *x) {
         uir_c_line(c, "const int64_t k%u = %s;", d, first ? rest : uir_c_format(c, "%s %% (%s)", rest, extent));
         if (!first) rest = uir_c_format(c, "%s / (%s)", rest, extent);
     }
-    if (x->sharing == FLAT) return;
-    uir_c_open(c, "if (%s)", is_own(t, x));
+}
+
+static const char *count_all(threads_emitter *t, const elements *x) {
+    const char *total = "1";
+    for (uint32_t d = 0; d < x->rank; d++)
+        total = uir_c_product(&t->e.c, total, uir_c_format(&t->e.c, "uir_max(0, %s)", uir_c_dim(&t->e.c, x->shape[d])));
+    return total;
+}
+
+static void open_turns(threads_emitter *t, elements *x) {
+    uir_c_line(&t->e.c, "const int64_t total = %s;", count_all(t, x));
+    open_shared_loop(t, "e", "total");
+    x->opened += 2;
+    open_digits(t, x, "e");
+}
+
+/* Every T-th element of a row-major buffer, from the box's first to its last; those between that are not the box's are
+ * left out. */
+static void open_owned(threads_emitter *t, elements *x) {
+    uir_c_writer *c = &t->e.c;
+    const uir_igraph *g = c->igraph;
+    const uir_ipointer *p = &g->pointers.data[x->frame->pointer];
+    uir_dim step[INDEX_MAX], first = uir_dim_const(g->dims, 0), reach = first, before = UIR_DIM_NONE;
+    const char *inside = NULL, *rest = "e";
+    for (uint32_t d = p->rank; d-- > 0;)
+        step[d] = d + 1 == p->rank ? uir_dim_const(g->dims, 1) : uir_dim_mul(g->dims, step[d + 1], p->extents[d + 1]);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        uir_dim more = uir_dim_sub(g->dims, x->frame->counts[d], uir_dim_const(g->dims, 1));
+        first = uir_dim_add(g->dims, first, uir_dim_mul(g->dims, x->frame->starts[d], step[d]));
+        reach = uir_dim_add(g->dims, reach, uir_dim_mul(g->dims, more, step[d]));
+    }
+    bool in_turn = first.id && uir_dim_multiple(g->dims, first) % t->threads == 0;
+    uir_c_line(c, "const int64_t reach = %s;", uir_c_dim(c, reach));
+    const char *own = t->dialect->thread;
+    if (!in_turn)
+        own = uir_c_format(c, "(%s + %u - (%s) %% %u) %% %u", own, t->threads, uir_c_dim(c, first), t->threads,
+                           t->threads);
+    uir_c_open(c, "for (int64_t e_first = 0; e_first <= reach; e_first += %u)", t->threads);
+    uir_c_line(c, "const int64_t e = e_first + %s;", own);
+    uir_c_open(c, "if (e <= reach)");
+    x->opened += 2;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        const uir_dim count = x->frame->counts[d];
+        int64_t along = (int64_t)d + x->rank - x->frame->rank;
+        if (uir_c_dim_is(c, count, 1)) continue;
+        const char *index = uir_c_format(c, "k%u", d), *by = uir_c_dim(c, step[d]);
+        bool one = uir_c_dim_is(c, step[d], 1);
+        uir_c_line(c, "const int64_t %s = %s;", index, one ? rest : uir_c_format(c, "%s / (%s)", rest, by));
+        if (before.id && !uir_dim_equal(uir_dim_mul(g->dims, count, step[d]), before))
+            inside = also(t, inside, uir_c_format(c, "%s < %s", index, uir_c_parenthesised(c, uir_c_dim(c, count))));
+        rest = one ? "0" : uir_c_format(c, "%s %% (%s)", rest, by);
+        before = step[d];
+        if (along >= 0) x->loops[along] = index;
+    }
+    if (before.id && strcmp(rest, "0") != 0) inside = also(t, inside, uir_c_format(c, "%s == 0", rest));
+    if (!inside) return;
+    uir_c_open(c, "if (%s)", inside);
     x->opened++;
+}
+
+/* The number of the frame's element at the loops' index, by which it has its owner. */
+static const char *find_number(threads_emitter *t, const elements *x) {
+    emitter *e = &t->e;
+    const uir_igraph *g = e->c.igraph;
+    const uir_ipointer *p = &g->pointers.data[x->frame->pointer];
+    const char *index[INDEX_MAX], *coordinates[INDEX_MAX], *number = "0";
+    access a;
+    uir_access_init(e, x->frame, true, &a);
+    uir_access_align(e, x->frame, x->shape, x->rank, x->loops, index);
+    uir_access_coordinates(e, &a, index, coordinates);
+    if (is_register(g, x->frame->pointer)) return uir_access_offset(e, &a, coordinates);
+    for (uint32_t d = 0; d < p->rank; d++)
+        number =
+            uir_c_sum(&e->c, uir_c_product(&e->c, number, uir_c_parenthesised(&e->c, uir_c_dim(&e->c, p->extents[d]))),
+                      coordinates[d]);
+    return number;
+}
+
+static void open_search(threads_emitter *t, elements *x) {
+    uir_c_writer *c = &t->e.c;
+    uir_c_line(c, "const int64_t total = %s;", count_all(t, x));
+    uir_c_open(c, "for (int64_t e = 0; e < total; e++)");
+    open_digits(t, x, "e");
+    uir_c_line(c, "const int64_t number = (%s) %% %u;", find_number(t, x), t->threads);
+    uir_c_open(c, "if ((number < 0 ? number + %u : number) == %s)", t->threads, t->dialect->thread);
+    x->opened += 2;
+}
+
+/* Opens a loop over the thread's elements. */
+static void open_elements(threads_emitter *t, elements *x) {
+    for (uint32_t d = 0; d < x->rank; d++) x->loops[d] = "0";
+    uir_c_open(&t->e.c, "%s", "");
+    x->opened = 1;
+    switch (x->sharing) {
+    case EACH:
+        return;
+    case IN_TURN:
+        open_turns(t, x);
+        return;
+    case BY_PLACE:
+        open_registers(t, x);
+        return;
+    case BY_OWNER:
+        open_owned(t, x);
+        return;
+    case BY_SEARCH:
+        open_search(t, x);
+        return;
+    }
 }
 
 static void close_elements(threads_emitter *t, elements *x) {
     for (; x->opened; x->opened--) uir_c_close(&t->e.c);
 }
 
-/* Where the thread has the loops' element of a register. */
-static const char *find_place(threads_emitter *t, const uir_islice *slice, const elements *x) {
-    uir_c_writer *c = &t->e.c;
-    if (is_number(c->igraph, slice->pointer)) return "0";
-    long long columns = count_places(t, slice->pointer, 1);
-    if (x->sharing == OWNED)
-        return uir_c_format(c, "i / %u * %lld + j / %u", count_thread_rows(t), columns, count_thread_columns(t));
-    if (c->igraph->pointers.data[slice->pointer].rank < 2) return "column";
-    return uir_c_format(c, "row * %lld + column", columns);
+/* Whether both slices have their elements at the same places of a thread's registers. */
+static bool have_places_alike(const uir_igraph *g, const uir_islice *a, const uir_islice *b) {
+    const uir_ipointer *p = &g->pointers.data[a->pointer], *q = &g->pointers.data[b->pointer];
+    if (uir_islice_equal(a, b)) return true;
+    if (a->window || b->window || p->rank != q->rank || !uir_layout_is_same(&p->layout, &q->layout, p->rank))
+        return false;
+    for (uint32_t d = 0; d < p->rank; d++)
+        if (!uir_dim_equal(a->starts[d], b->starts[d])) return false;
+    return true;
 }
 
-/* The element of a slice at an index of the shape: read, or NULL with `value`, which is stored. */
-static const char *touch(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const elements *x,
-                         const char *value) {
+/* The element of a slice, in registers or memory, at an index per dim of the slice; `*out_inside`: NULL, or the
+ * condition that there is one. */
+static const char *find_element(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const char *const *index,
+                                const elements *x, const char **out_inside) {
     emitter *e = &t->e;
     const uir_islice *slice = &in->slices[k];
-    const char *index[INDEX_MAX];
+    const char *coordinates[INDEX_MAX], *name = e->pointers[slice->pointer], *at;
     access a;
-    if (is_register(e->c.igraph, slice->pointer)) {
-        const char *place = uir_c_format(&e->c, "%s[%s]", e->pointers[slice->pointer], find_place(t, slice, x));
-        if (value) uir_c_line(&e->c, "%s = %s;", place, value);
-        return place;
-    }
+    *out_inside = NULL;
+    if (is_number(e->c.igraph, slice->pointer)) return uir_c_format(&e->c, "%s[0]", name);
+    bool registers = is_register(e->c.igraph, slice->pointer);
     uir_access_init(e, slice, in->unguarded >> k & 1, &a);
-    uir_access_align(e, slice, x->shape, x->rank, x->loops, index);
-    if (!value) return uir_access_read(e, &a, index, uir_c_literal(e, a.pointer->dtype, 0));
-    uir_access_write(e, &a, index, value);
-    return NULL;
+    uir_access_coordinates(e, &a, index, coordinates);
+    *out_inside = uir_access_inside(e, &a, coordinates, UINT32_MAX);
+    if (registers && x && x->sharing == BY_PLACE && have_places_alike(e->c.igraph, slice, x->frame))
+        return uir_c_format(&e->c, "%s[place]", name);
+    at = uir_access_offset(e, &a, coordinates);
+    return registers ? uir_c_format(&e->c, "%s[(%s) / %u]", name, at, t->threads)
+                     : uir_c_format(&e->c, "%s[%s]", a.base, at);
+}
+
+static const char *read_element(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const char *const *index,
+                                const elements *x) {
+    emitter *e = &t->e;
+    const uir_islice *slice = &in->slices[k];
+    const char *inside, *element = find_element(t, in, k, index, x, &inside);
+    uir_dtype dtype = e->c.igraph->pointers.data[slice->pointer].dtype;
+    if (!inside) return element;
+    return uir_c_format(&e->c, "(%s ? %s : %s)", inside, element,
+                        uir_c_literal(e, dtype, slice->has_fill ? slice->fill : 0));
+}
+
+static void write_element(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const char *const *index,
+                          const elements *x, const char *value) {
+    const char *inside, *element = find_element(t, in, k, index, x, &inside);
+    if (inside)
+        uir_c_line(&t->e.c, "if (%s) %s = %s;", inside, element, value);
+    else
+        uir_c_line(&t->e.c, "%s = %s;", element, value);
+}
+
+/* The element of a slice at the loops' index of the shape. */
+static const char *read_aligned(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const elements *x) {
+    const char *index[INDEX_MAX];
+    uir_access_align(&t->e, &in->slices[k], x->shape, x->rank, x->loops, index);
+    return read_element(t, in, k, index, x);
+}
+
+static void write_aligned(threads_emitter *t, const uir_iinstruction *in, const elements *x, const char *value) {
+    const char *index[INDEX_MAX];
+    uir_access_align(&t->e, &in->slices[0], x->shape, x->rank, x->loops, index);
+    write_element(t, in, 0, index, x, value);
 }
 
 /* ---- elementwise instructions and runs ---- */
@@ -297,7 +429,7 @@ static uir_dtype result_dtype(const uir_iinstruction *in) {
 static const char *load(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const elements *x) {
     emitter *e = &t->e;
     uir_dtype dtype = e->c.igraph->pointers.data[in->slices[k].pointer].dtype;
-    const char *read = touch(t, in, k, x, NULL);
+    const char *read = read_aligned(t, in, k, x);
     return dtype == UIR_DTYPE_BOOL ? uir_c_format(&e->c, "v_set_boolean(%s)", read) : read;
 }
 
@@ -328,20 +460,19 @@ static const char *compute(threads_emitter *t, const uir_iinstruction *in, const
 static void store(threads_emitter *t, const uir_iinstruction *in, const elements *x, const char *name) {
     uir_dtype dtype = result_dtype(in);
     const char *value = dtype == UIR_DTYPE_BOOL ? uir_c_format(&t->e.c, "(boolean)(%s != 0)", name) : name;
-    (void)touch(t, in, 0, x, value);
+    write_aligned(t, in, x, value);
 }
 
 /* Instructions of one shape and sharing; what no one reads later stays in variables. */
 static void emit_together(threads_emitter *t, const uir_iinstruction *const *members, uint32_t count,
                           const uint32_t *dead, uint32_t dead_count) {
-    elements x;
+    elements x = find_elements(t, members[0]);
     uint32_t known_count = 0;
     known *values = uir_arena_allocate_array(&t->e.c.arena, count + 1, sizeof *values);
     if (!values) {
         t->e.c.failed = true;
         return;
     }
-    if (!find_elements(t, members[0], &x)) return;
     open_elements(t, &x);
     for (uint32_t i = 0; i < count; i++) {
         const uir_iinstruction *in = members[i];
@@ -351,16 +482,6 @@ static void emit_together(threads_emitter *t, const uir_iinstruction *const *mem
         if (!is_dead) store(t, in, &x, name);
     }
     close_elements(t, &x);
-}
-
-/* Whether threads share the elements of both alike. */
-static bool shares_alike(threads_emitter *t, const uir_iinstruction *a, const uir_iinstruction *b) {
-    elements x, y;
-    if (!find_elements(t, a, &x) || !find_elements(t, b, &y) || x.sharing != y.sharing || x.rank != y.rank)
-        return false;
-    for (uint32_t d = 0; d < x.rank; d++)
-        if (!uir_dim_equal(x.shape[d], y.shape[d])) return false;
-    return x.sharing == FLAT || x.sharing == EACH || (x.sharing == REGISTERS && agree(t, x.slice, y.slice));
 }
 
 /* ---- lines: reductions and scans ---- */
@@ -403,42 +524,35 @@ static void place_line(threads_emitter *t, const uir_islice *operand, const uir_
     }
 }
 
-static const char *read_at(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const char *const *index) {
-    emitter *e = &t->e;
-    access a;
-    if (is_number(e->c.igraph, in->slices[k].pointer))
-        return uir_c_format(&e->c, "%s[0]", e->pointers[in->slices[k].pointer]);
-    uir_access_init(e, &in->slices[k], in->unguarded >> k & 1, &a);
-    return uir_access_read(e, &a, index, uir_c_literal(e, a.pointer->dtype, 0));
-}
-
-static void write_at(threads_emitter *t, const uir_iinstruction *in, uint32_t k, const char *const *index,
-                     const char *value) {
-    emitter *e = &t->e;
-    access a;
-    if (is_number(e->c.igraph, in->slices[k].pointer)) {
-        uir_c_line(&e->c, "%s[0] = %s;", e->pointers[in->slices[k].pointer], value);
+/* The digits of the line that goes with an element of the result. */
+static void place_element(threads_emitter *t, const uir_islice *operand, const elements *x, lines *l) {
+    uir_c_writer *c = &t->e.c;
+    const char *line = "0";
+    if (x->rank == operand->rank && uir_c_dim_is(c, x->shape[l->axis], 1)) {
+        for (uint32_t d = 0; d < operand->rank; d++) l->loops[d] = d == l->axis ? "i" : x->loops[d];
         return;
     }
-    uir_access_init(e, &in->slices[k], in->unguarded >> k & 1, &a);
-    uir_access_write(e, &a, index, value);
+    for (uint32_t d = 0; d < x->rank; d++)
+        line = uir_c_sum(c, uir_c_product(c, line, uir_c_parenthesised(c, uir_c_dim(c, x->shape[d]))), x->loops[d]);
+    uir_c_line(c, "const int64_t line = %s;", line);
+    place_line(t, operand, operand, l);
 }
 
-/* A line a thread, in order. */
+/* An element of the result a thread: its line in order. */
 static void emit_columns(threads_emitter *t, const uir_iinstruction *in) {
     uir_c_writer *c = &t->e.c;
     const char *type = uir_c_type(in->dtype), *operation = uir_c_operation(in->code);
+    elements x = find_elements(t, in);
     lines l;
     begin_lines(t, &in->slices[1], in->axis, &l);
-    bool each = is_number(c->igraph, in->slices[0].pointer);
-    open_lines(t, each);
-    place_line(t, &in->slices[1], &in->slices[0], &l);
-    uir_c_line(c, "%s total = %s;", type,
-               in->accumulate ? read_at(t, in, 0, l.line) : uir_c_identity(&t->e, in->code, in->dtype));
-    uir_c_line(c, "for (int64_t i = 0; i < length; i++) total = s_%s_%s(total, %s);", operation, type,
-               read_at(t, in, 1, l.loops));
-    write_at(t, in, 0, l.line, "total");
-    close_lines(t);
+    open_elements(t, &x);
+    place_element(t, &in->slices[1], &x, &l);
+    uir_c_line(c, "%s sum = %s;", type,
+               in->accumulate ? read_aligned(t, in, 0, &x) : uir_c_identity(&t->e, in->code, in->dtype));
+    uir_c_line(c, "for (int64_t i = 0; i < length; i++) sum = s_%s_%s(sum, %s);", operation, type,
+               read_element(t, in, 1, l.loops, NULL));
+    write_aligned(t, in, &x, "sum");
+    close_elements(t, &x);
 }
 
 static void emit_scan(threads_emitter *t, const uir_iinstruction *in) {
@@ -449,14 +563,14 @@ static void emit_scan(threads_emitter *t, const uir_iinstruction *in) {
     bool each = is_number(c->igraph, in->slices[2].pointer);
     open_lines(t, each);
     place_line(t, &in->slices[1], &in->slices[2], &l);
-    uir_c_line(c, "%s sum = %s;", type, read_at(t, in, 2, l.line));
+    uir_c_line(c, "%s sum = %s;", type, read_element(t, in, 2, l.line, NULL));
     uir_c_open(c, "for (int64_t i = 0; i < length; i++)");
-    uir_c_line(c, "const %s next = s_%s_%s(sum, %s);", type, operation, type, read_at(t, in, 1, l.loops));
+    uir_c_line(c, "const %s next = s_%s_%s(sum, %s);", type, operation, type, read_element(t, in, 1, l.loops, NULL));
     uir_access_align(&t->e, &in->slices[0], in->slices[1].counts, in->slices[1].rank, l.loops, index);
-    write_at(t, in, 0, index, in->exclusive ? "sum" : "next");
+    write_element(t, in, 0, index, NULL, in->exclusive ? "sum" : "next");
     uir_c_line(c, "sum = next;");
     uir_c_close(c);
-    write_at(t, in, 2, l.line, "sum");
+    write_element(t, in, 2, l.line, NULL, "sum");
     close_lines(t);
 }
 
@@ -477,7 +591,7 @@ static void emit_rows(threads_emitter *t, const uir_iinstruction *in) {
     uir_c_open(c, "for (int64_t i_first = 0; i_first < length; i_first += 32)");
     uir_c_line(c, "const int64_t i = i_first + lane;");
     uir_c_line(c, "if (line < lines && i < length) partial = s_%s_%s(partial, %s);", operation, type,
-               read_at(t, in, 1, l.loops));
+               read_element(t, in, 1, l.loops, NULL));
     uir_c_close(c);
     uir_c_line(c, "lanes[%s] = partial;", thread);
     uir_c_line(c, "%s", t->dialect->barrier);
@@ -487,28 +601,25 @@ static void emit_rows(threads_emitter *t, const uir_iinstruction *in) {
     uir_c_line(c, "%s", t->dialect->barrier);
     uir_c_close(c);
     const char *total = each ? "lanes[0]" : uir_c_format(c, "lanes[%s]", thread);
-    if (in->accumulate) total = uir_c_format(c, "s_%s_%s(%s, %s)", operation, type, read_at(t, in, 0, l.line), total);
+    if (in->accumulate)
+        total = uir_c_format(c, "s_%s_%s(%s, %s)", operation, type, read_element(t, in, 0, l.line, NULL), total);
     if (!each) uir_c_open(c, "if (lane == 0 && line < lines)");
-    write_at(t, in, 0, l.line, total);
+    write_element(t, in, 0, l.line, NULL, total);
     if (!each) uir_c_close(c);
-    uir_c_line(c, "%s", t->dialect->barrier);
+    if (each) uir_c_line(c, "%s", t->dialect->barrier);
     uir_c_close(c);
 }
 
 /* ---- products ---- */
-/* Elements of the sums, each by its thread, along k in order. */
+/* Elements of the sums, each by its thread, along k in order. Sums in registers are all added to at each k, so that a
+ * thread reads a factor's element once. */
 static void emit_product(threads_emitter *t, const uir_iinstruction *in) {
     emitter *e = &t->e;
     uir_c_writer *c = &e->c;
-    const uir_islice *a = &in->slices[1], *b = &in->slices[2];
+    const uir_islice *a = &in->slices[1];
     const char *type = uir_c_type(in->dtype), *index[3][INDEX_MAX];
-    elements x;
-    if (is_shared_out(c->igraph, a->pointer) || is_shared_out(c->igraph, b->pointer)) {
-        refuse(t, in, "reads factors from registers that other threads hold");
-        return;
-    }
-    if (!find_elements(t, in, &x)) return;
-    bool in_registers = x.sharing == REGISTERS || x.sharing == OWNED;
+    elements x = find_elements(t, in);
+    bool in_registers = x.sharing == BY_PLACE;
     uir_c_open(c, "%s", "");
     uir_c_line(c, "const int64_t depth = %s;", uir_c_dim(c, a->counts[a->rank - 1]));
     if (in_registers) uir_c_open(c, "for (int64_t k = 0; k < depth; k++)");
@@ -520,18 +631,18 @@ static void emit_product(threads_emitter *t, const uir_iinstruction *in) {
         index[s][slice->rank - 1] = s == 1 ? "k" : x.loops[x.rank - 1];
         if (s == 2) index[s][slice->rank - 2] = "k";
     }
-    const char *sum = in_registers ? touch(t, in, 0, &x, NULL) : "sum";
-    const char *left = read_at(t, in, 1, index[1]), *right = read_at(t, in, 2, index[2]);
+    const char *sum = in_registers ? read_aligned(t, in, 0, &x) : "sum";
+    const char *left = read_element(t, in, 1, index[1], NULL), *right = read_element(t, in, 2, index[2], NULL);
     bool real = uir_dtype_is_float(in->dtype);
     const char *next =
         real ? uir_c_format(c, "v_fma_%s(%s, %s, %s)", type, left, right, sum)
              : uir_c_format(c, "(%s)((u32)%s + (u32)((%s)%s * (%s)%s))", type, sum, type, left, type, right);
     if (in_registers) {
-        uir_c_line(c, "%s = %s;", sum, next);
+        write_aligned(t, in, &x, next);
     } else {
-        uir_c_line(c, "%s sum = %s;", type, touch(t, in, 0, &x, NULL));
+        uir_c_line(c, "%s sum = %s;", type, read_aligned(t, in, 0, &x));
         uir_c_line(c, "for (int64_t k = 0; k < depth; k++) sum = %s;", next);
-        (void)touch(t, in, 0, &x, "sum");
+        write_aligned(t, in, &x, "sum");
     }
     close_elements(t, &x);
     if (in_registers) uir_c_close(c);
@@ -539,43 +650,50 @@ static void emit_product(threads_emitter *t, const uir_iinstruction *in) {
 }
 
 /* ---- the tree ---- */
-static void emit_one(threads_emitter *t, const uir_iinstruction *in) {
+static void emit_instruction(void *user, const uir_iinstruction *in) {
+    threads_emitter *t = user;
     uir_c_writer *c = &t->e.c;
-    const uir_igraph *g = c->igraph;
-    switch (uir_iop_get_row(in->code)->family) {
-    case UIR_IOP_FAMILY_SYNC:
-        uir_c_line(c, "%s", t->dialect->barrier);
+    uir_iop_family family = uir_iop_get_row(in->code)->family;
+    if (family == UIR_IOP_FAMILY_SYNC) {
+        /* Pipes are not apart here: a thread's instructions are in order. */
+        if (in->sync_kind != UIR_SYNC_PIPES) uir_c_line(c, "%s", t->dialect->barrier);
         return;
-    case UIR_IOP_FAMILY_MMA:
+    }
+    if (family == UIR_IOP_FAMILY_MMA) {
         emit_product(t, in);
         return;
-    case UIR_IOP_FAMILY_SCAN:
-    case UIR_IOP_FAMILY_REDUCE:
-        if (is_shared_out(g, in->slices[0].pointer) || is_shared_out(g, in->slices[1].pointer)) {
-            refuse(t, in, "accesses registers that other threads hold");
-            return;
-        }
-        uir_c_open(c, "%s", "");
-        if (in->code == UIR_IOP_SCAN_ADD || in->code == UIR_IOP_SCAN_MUL)
-            emit_scan(t, in);
-        else if (in->axis == UIR_IAXIS_COL)
-            emit_columns(t, in);
-        else
-            emit_rows(t, in);
-        uir_c_close(c);
-        return;
-    default:
-        emit_together(t, &in, 1, NULL, 0);
     }
+    if (family != UIR_IOP_FAMILY_SCAN && family != UIR_IOP_FAMILY_REDUCE) {
+        emit_together(t, &in, 1, NULL, 0);
+        return;
+    }
+    uir_c_open(c, "%s", "");
+    if (family == UIR_IOP_FAMILY_SCAN)
+        emit_scan(t, in);
+    else if (in->axis == UIR_IAXIS_COL)
+        emit_columns(t, in);
+    else
+        emit_rows(t, in);
+    uir_c_close(c);
 }
 
-static void meet(threads_emitter *t) {
-    uir_c_line(&t->e.c, "%s", t->dialect->barrier);
+/* Whether threads meet at the item, or in it. */
+static bool has_barrier(const uir_igraph *g, const uir_iitem *item) {
+    if (item->kind == UIR_IITEM_INSTRUCTION) {
+        const uir_iinstruction *in = &g->instructions.data[item->instruction];
+        uir_iop_family family = uir_iop_get_row(in->code)->family;
+        return family == UIR_IOP_FAMILY_SYNC || (family == UIR_IOP_FAMILY_REDUCE && in->axis != UIR_IAXIS_COL);
+    }
+    for (uint32_t i = item->first_child; i != NONE; i = g->items.data[i].next)
+        if (has_barrier(g, &g->items.data[i])) return true;
+    return false;
 }
 
-static void emit_instruction(void *user, const uir_iinstruction *in) {
-    emit_one(user, in);
-    meet(user);
+/* Where threads meet under a condition they also meet at its end. They all have the same condition; but a compiler that
+ * executes threads as a loop (PoCL 3.1) else executes some of them up to another barrier than the first. */
+static void end_if(void *user, const uir_iitem *item) {
+    threads_emitter *t = user;
+    if (has_barrier(t->e.c.igraph, item)) uir_c_line(&t->e.c, "%s", t->dialect->barrier);
 }
 
 static void emit_index(void *user, const uir_iitem *item) {
@@ -587,11 +705,14 @@ static void emit_index(void *user, const uir_iitem *item) {
         uir_c_index(&t->e.c, item, uir_c_format(&t->e.c, "%s[0]", t->e.pointers[item->index.slice.pointer]));
         return;
     }
+    if (is_register(t->e.c.igraph, item->index.slice.pointer) && t->status == UIR_STATUS_OK)
+        t->status = uir_error(t->e.diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                              "kernel @%s: an index is in registers of one thread", t->e.c.igraph->name);
     uir_access_init(&t->e, &item->index.slice, false, &a);
     uir_c_index(&t->e.c, item, uir_access_read(&t->e, &a, zero, uir_c_literal(&t->e, a.pointer->dtype, 0)));
 }
 
-/* A run whose instructions the threads share alike; false: it is emitted one by one. */
+/* A run of which one pass over a thread's elements computes all; false: it is emitted one by one. */
 static bool emit_run(void *user, const uir_iitem *run) {
     threads_emitter *t = user;
     const uir_igraph *g = t->e.c.igraph;
@@ -609,11 +730,10 @@ static bool emit_run(void *user, const uir_iitem *run) {
         const uir_iinstruction *in = &g->instructions.data[item->instruction];
         if (uir_iop_get_row(in->code)->family == UIR_IOP_FAMILY_REDUCE) return false;
         if (!uir_igraph_run_accepts(g, members, count, in)) return false;
-        if (count && !shares_alike(t, members[0], in)) return false;
+        if (count && !uir_ithreads_go_alike(g, members[0], in)) return false;
         members[count++] = in;
     }
     if (count) emit_together(t, members, count, run->dead, run->dead_count);
-    meet(t);
     return true;
 }
 
@@ -639,8 +759,7 @@ static void emit_local(threads_emitter *t, uint32_t i, const char **at) {
     const uir_ipointer *p = &c->igraph->pointers.data[i];
     const char *type = uir_c_type(p->dtype), *name = t->e.pointers[i], *shared = t->dialect->shared;
     if (is_register(c->igraph, i)) {
-        int64_t places = is_number(c->igraph, i) ? 1 : count_places(t, i, 1) * count_places(t, i, 2);
-        uir_c_line(c, "%s %s[%lld];", type, name, (long long)places);
+        uir_c_line(c, "%s %s[%lld];", type, name, (long long)count_places(t, i));
         return;
     }
     if (p->over != NONE) return;
@@ -677,7 +796,7 @@ static void emit_pointers(threads_emitter *t) {
 static void emit_phase(threads_emitter *t, const char *symbol, uint32_t index) {
     uir_c_writer *c = &t->e.c;
     const uir_iphase *phase = &c->igraph->phases.data[index];
-    const uir_c_leaves leaves = {t, emit_instruction, emit_index, emit_run};
+    const uir_c_leaves leaves = {t, emit_instruction, emit_index, emit_run, end_if};
     t->e.dialect->open_phase(&t->e, symbol, index);
     uir_c_sizes(c, "symbols");
     emit_pointers(t);
@@ -721,6 +840,9 @@ uir_status uir_threads_emit(const uir_igraph *igraph, const uir_threads_dialect 
         .e = {.c = {.igraph = igraph, .text = text}, .dialect = &dialect->vector, .diagnostics = diagnostics},
         .dialect = dialect,
         .threads = uir_machine_threads(igraph->machine)};
+    if (!igraph->synchronised)
+        return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL,
+                         "kernel @%s is not synchronised: it does not say where threads meet", igraph->name);
     uir_arena_init(&t.e.c.arena, &igraph->allocator);
     uir_status status = emit_kernel(&t, index);
     uir_arena_deinit(&t.e.c.arena);

@@ -1,9 +1,10 @@
 /* Prints kernels whose unit is many threads: a work-group, a thread block.
  *
- * In: a verified kernel, and what the printed language has of its own. Out: a function for each phase, which every
- * thread of a unit executes; the threads meet after each instruction, or run. Elements of memory are shared out in
- * row-major order, element e to thread e mod T; those of registers by rows and columns of threads. Elementwise
- * functions are those of a prelude whose vectors have one lane. */
+ * In: a verified kernel with its barriers (`synchronised`), and what the printed language has of its own. Out: a
+ * function for each phase, which every thread of a unit executes. Which thread computes which element is the kernel's
+ * meaning (docs/igraph.md, "Threads"); threads meet where the kernel has a sync.unit, and between the steps of a row
+ * reduction's tree. A thread has its elements of a register buffer in an array, whose indices are constant once loops
+ * are unrolled. Elementwise functions are those of a prelude whose vectors have one lane. */
 #ifndef UIR_BACKENDS_SOURCE_THREADS_EMIT_H
 #define UIR_BACKENDS_SOURCE_THREADS_EMIT_H
 
@@ -21,8 +22,8 @@ typedef struct uir_threads_dialect {
 uir_dim uir_threads_shared_bytes(const uir_igraph *igraph);
 enum { UIR_THREADS_REDUCTION_BYTES = 8, UIR_THREADS_FRAME_BYTES = 16 };
 
-/* Appends one kernel; its functions are named after uir_c_symbol. UNSUPPORTED for an instruction whose registers the
- * threads hold in another order. */
+/* Appends one kernel; its functions are named after uir_c_symbol. UNSUPPORTED: the kernel has no barriers yet, or an
+ * index that one thread has. */
 uir_status uir_threads_emit(const uir_igraph *igraph, const uir_threads_dialect *dialect, uint32_t index,
                             uir_text *text, uir_diagnostics *diagnostics);
 

@@ -9,34 +9,51 @@ bool uir_imachine_has_threads(const imachine *machine) {
 }
 
 /* ---- whose element it is ---- */
-/* The owners of the frame's elements: by their row-major index in the pointer's extents. */
+/* How a pointer's elements are numbered for their owners: in registers by its layout, elsewhere row-major. */
+static uir_status number_elements(imachine *machine, const iunit *unit, uint32_t pointer, uir_bound_layout *out) {
+    const uir_ipointer *p = &machine->igraph->pointers.data[pointer];
+    bool registers = machine->igraph->machine->spaces[p->space].roles & UIR_SPACE_REGISTERS;
+    int64_t step = 1, extent;
+    *out = (uir_bound_layout){.rank = p->rank};
+    for (uint32_t d = p->rank; d-- > 0;) {
+        out->mode_count[d] = registers ? p->layout.mode_count[d] : 1;
+        out->strides[d][0] = step;
+        for (uint32_t m = 0; registers && m < out->mode_count[d]; m++) {
+            UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].size, &out->sizes[d][m]));
+            UIR_TRY(uir_imachine_evaluate(machine, unit, p->layout.modes[d][m].stride, &out->strides[d][m]));
+        }
+        UIR_TRY(uir_imachine_evaluate(machine, unit, p->extents[d], &extent));
+        step *= extent;
+    }
+    return UIR_STATUS_OK;
+}
+
+/* The owners of the frame's elements, by their numbers. */
 static uir_status find_owners(imachine *machine, const iunit *unit, const uir_islice *frame, const iview *result,
                               uint32_t *threads) {
     const uir_igraph *g = machine->igraph;
     const uir_ipointer *p = &g->pointers.data[frame->pointer];
     uint32_t dims[UIR_IGRAPH_MAX_RANK], count = uir_ithreads_count(g);
-    int64_t first = 0, step = 1, steps[UIR_IGRAPH_MAX_RANK] = {0}, digits[UIR_IGRAPH_MAX_RANK] = {0};
+    int64_t starts[UIR_IGRAPH_MAX_RANK], along[UIR_IGRAPH_MAX_RANK], digits[UIR_IGRAPH_MAX_RANK] = {0};
+    uir_bound_layout numbers;
     if (!uir_ithreads_find_dims(g, frame, dims))
         return uir_imachine_fail(machine, "%%%s: its elements have no owners", p->name);
+    UIR_TRY(number_elements(machine, unit, frame->pointer, &numbers));
     for (uint32_t a = 0; a < frame->axis_count; a++) {
         unit->values[frame->axes[a].symbol] = 0;
         unit->bound[frame->axes[a].symbol] = true;
     }
-    for (uint32_t d = p->rank; d-- > 0;) {
-        int64_t start, extent;
-        UIR_TRY(uir_imachine_evaluate(machine, unit, frame->starts[d], &start));
-        UIR_TRY(uir_imachine_evaluate(machine, unit, p->extents[d], &extent));
-        first += start * step;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        UIR_TRY(uir_imachine_evaluate(machine, unit, frame->starts[d], &starts[d]));
         /* The slice has the result's shape but for leading dims of one element. */
-        int64_t along = dims[d] == NONE ? -1 : (int64_t)dims[d] + result->rank - frame->rank;
-        if (along >= 0) steps[along] = step;
-        step *= extent;
+        along[d] = dims[d] == NONE ? -1 : (int64_t)dims[d] + result->rank - frame->rank;
     }
     for (uint32_t a = 0; a < frame->axis_count; a++) unit->bound[frame->axes[a].symbol] = false;
     for (int64_t e = 0; e < result->total; e++) {
-        int64_t index = first;
-        for (uint32_t d = 0; d < result->rank; d++) index += digits[d] * steps[d];
-        threads[e] = (uint32_t)(((index % count) + count) % count) + 1;
+        int64_t number = 0;
+        for (uint32_t d = 0; d < p->rank; d++)
+            number += uir_layout_offset_along(&numbers, d, starts[d] + (along[d] < 0 ? 0 : digits[along[d]]));
+        threads[e] = (uint32_t)(((number % count) + count) % count) + 1;
         for (uint32_t d = result->rank; d-- > 0;) {
             if (++digits[d] < result->counts[d]) break;
             digits[d] = 0;
