@@ -83,6 +83,7 @@ enum {
                                          * the order */
     UIR_LEGAL_IN_PIECES = 1u << 8,      /* rows on the chip consist of contiguous pieces, each of whole alignments */
     UIR_LEGAL_TRANSPOSES = 1u << 9,     /* a move: rows of the operand are columns of the result; both begin aligned */
+    UIR_LEGAL_FEW_ROWS = 1u << 10,      /* mma: a block may have fewer rows, and costs less then; forbids nothing */
 };
 
 typedef struct uir_machine {

@@ -96,6 +96,17 @@ static const uir_machine *find_machine(kernel_tests *t) {
     return machine;
 }
 
+/* Whether the machine executes the kernel, which is drawn for one that executes more. */
+static bool is_legal(kernel_tests *t, const uir_text *text) {
+    uir_igraph *igraph = NULL;
+    bool legal = uir_igraph_parse(&t->h.allocator, uir_compile_machines_get(t->h.devices), text->data, text->length,
+                                  "generated", &t->h.diagnostics, &igraph) == UIR_STATUS_OK &&
+                 uir_igraph_verify(igraph, &t->h.diagnostics) == UIR_STATUS_OK;
+    uir_igraph_destroy(igraph);
+    uir_diagnostics_clear(&t->h.diagnostics);
+    return legal;
+}
+
 /* A text whose kernels are on the CPU becomes one of the tested machine's. */
 static void take_generated(kernel_tests *t, const uir_text *made, const char *file) {
     static const char cpu[] = " on cpu {";
@@ -109,7 +120,10 @@ static void take_generated(kernel_tests *t, const uir_text *made, const char *fi
     uir_text_init(&text, &t->h.allocator);
     uir_text_append_format(&text, "%.*s on %s \"%s\" {%s", (int)(at - made->data), made->data, machine->name,
                            machine->chip, at + strlen(cpu));
-    take_kernel(t, text.data, text.length, file);
+    if (is_legal(t, &text))
+        take_kernel(t, text.data, text.length, file);
+    else
+        t->skipped++;
     uir_text_deinit(&text);
 }
 

@@ -157,11 +157,23 @@ static int64_t least_multiple(int64_t a, int64_t b) {
     return a / x * b;
 }
 
+/* Whether the machine multiplies fewer rows than a block at a part of its cost. */
+static bool takes_few_rows(const product *p) {
+    const uir_legal_row *row = uir_machine_find_mma(p->t->machine, p->sum_dtype, p->dtypes[0]);
+    return row && row->constraints & UIR_LEGAL_FEW_ROWS;
+}
+
+/* Rows that are few where only the run knows how many there are. */
+static int64_t most_few_rows(const product *p) {
+    return takes_few_rows(p) && p->t->machine->mma_m ? p->t->machine->mma_m : FEW_ROWS;
+}
+
 /* Of what a tile of a side is a multiple: the machine's block, and the blocks of every space that the tile comes to. */
 static int64_t block_of(const product *p, uint32_t which) {
     const uir_machine *d = p->t->machine;
     int64_t block = which == ROWS ? d->mma_m : which == COLUMNS ? d->mma_n : d->mma_k;
     block = block > 0 ? block : 1;
+    while (which == ROWS && takes_few_rows(p) && block % 2 == 0 && block / 2 >= p->problem.extents[ROWS]) block /= 2;
     for (uint32_t k = 0; k < UIR_TILES; k++)
         for (int i = 0; i < p->problem.ways[k].count; i++) {
             int64_t size[2];
@@ -211,9 +223,9 @@ static void pose(product *p) {
     q->dtypes[UIR_TILE_LEFT] = p->dtypes[0], q->dtypes[UIR_TILE_RIGHT] = p->dtypes[1];
     q->dtypes[UIR_TILE_SUMS] = p->sum_dtype;
     for (uint32_t i = 0; i < SIDES; i++) {
-        int64_t extent = guess(p, p->sides[i].extent, i == ROWS && p->t->few ? FEW_ROWS : UNKNOWN);
-        q->blocks[i] = block_of(p, i);
+        int64_t extent = guess(p, p->sides[i].extent, i == ROWS && p->t->few ? most_few_rows(p) : UNKNOWN);
         q->extents[i] = extent > 0 ? extent : 1;
+        q->blocks[i] = block_of(p, i);
     }
     q->others = count_others(p);
     for (uint32_t k = 0; k < 2; k++) q->may_stay[k] = may_stay(p, k);
@@ -261,14 +273,14 @@ static void say_chosen(const product *p, uir_parameters *out) {
 /* Tiles for few rows are no good for many: where only the run knows there are two variants. */
 static uir_status tell_few(product *p) {
     uir_tactic *t = p->t;
-    int64_t low, high;
+    int64_t low, high, most = most_few_rows(p);
     uir_dim_bounds(t->f->dims, p->sides[ROWS].extent, &low, &high);
-    if (low == high || high <= FEW_ROWS || low > FEW_ROWS ||
-        uir_dim_multiple(t->f->dims, p->sides[ROWS].extent) > FEW_ROWS) /* none, or more */
+    if (low == high || high <= most || low > most ||
+        uir_dim_multiple(t->f->dims, p->sides[ROWS].extent) > most) /* none, or more */
         return UIR_STATUS_OK;
     t->unknown_rows = true;
     if (!t->few) return UIR_STATUS_OK;
-    uir_condition is_few = {UIR_RELATION_LE, p->sides[ROWS].extent, uir_tactic_number(t, FEW_ROWS)};
+    uir_condition is_few = {UIR_RELATION_LE, p->sides[ROWS].extent, uir_tactic_number(t, most)};
     return uir_vector_push(&t->f->arena, &t->f->requires_, is_few);
 }
 
