@@ -38,7 +38,8 @@ enum {
     MOST_ARGUMENTS = 256,
     INTERLEAVINGS = 50
 };
-static const double most_seconds = 0.01; /* of a run in program order */
+/* Of a run in program order; where threads share elements, few of them have work at small sizes. */
+static const double most_seconds = 0.01, most_seconds_of_threads = 0.05;
 static volatile bool cancelled;
 
 /* A kernel's arguments at some sizes, and what program order makes of them. */
@@ -222,7 +223,7 @@ static bool has_results(const uir_igraph *g, const trial *t) {
 static bool try_trial(campaign *c, const uir_igraph *g, trial *t) {
     bool same;
     if (!make_arguments(c, g, t) || !has_results(g, t)) return false;
-    give_time(most_seconds);
+    give_time(uir_machine_threads(g->machine) > 1 ? most_seconds_of_threads : most_seconds);
     uir_status status = execute(c, g, t, NULL, &same);
     give_time(0);
     if (status != UIR_STATUS_OK && status != UIR_STATUS_CANCELLED) tell_failure(c, g, "in program order");
