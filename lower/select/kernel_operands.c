@@ -548,6 +548,16 @@ static int64_t count_held(const uir_kernel *k, int space) {
     return all;
 }
 
+/* Bytes of numbers in registers, of which each has a whole alignment: those of the blocks before, and of this one. */
+static int64_t count_numbers(const uir_kernel *k, int space) {
+    int64_t count = 0;
+    for (uint32_t i = 0; i < k->memories.count; i++) count += k->memories.data[i].space == space;
+    for (uint32_t v = 0; v < k->values.count; v++)
+        count += k->values.data[v].kind == UIR_KERNEL_RESULT && space_of_value(k, &k->values.data[v]) == space;
+    for (uint32_t i = 0; i < k->f->tensors.count; i++) count += k->pointers[i].on_chip && k->pointers[i].space == space;
+    return count * k->machine->spaces[space].alignment;
+}
+
 /* Where a block computes with finished sums that are in registers, its temporaries are registers too, if there is room.
  * Each thread of a unit then computes with elements of its own. */
 static int choose_tile_space(uir_kernel *k) {
@@ -562,7 +572,8 @@ static int choose_tile_space(uir_kernel *k) {
         elements *= extent;
     }
     uint32_t alive = count_alive(k, space, &bytes);
-    return held + elements * bytes * alive <= (int64_t)k->machine->spaces[space].capacity ? space : -1;
+    int64_t wanted = held + elements * bytes * alive + count_numbers(k, space);
+    return wanted <= (int64_t)k->machine->spaces[space].capacity ? space : -1;
 }
 
 /* Does each instruction find what it takes where it lies? */

@@ -248,6 +248,7 @@ static void check_capacity(uir_iverifier *v, uint32_t space_index) {
     const uir_space *space = &v->g->machine->spaces[space_index];
     uir_term total = uir_term_const(t, 0);
     uint32_t line = 0;
+    bool is_used = false;
     for (uint32_t i = 0; i < v->g->pointers.count; i++) {
         const uir_ipointer *p = uir_iverify_pointer(v, i);
         if (p->space != space_index) continue;
@@ -260,9 +261,10 @@ static void check_capacity(uir_iverifier *v, uint32_t space_index) {
             continue;
         }
         total = uir_term_add(t, total, buffer_bytes(v, i));
-        line = p->line;
+        line = p->line; /* 0 in a kernel that is no text */
+        is_used = true;
     }
-    if (space->capacity == 0 || line == 0 || space->capacity > INT64_MAX) return;
+    if (space->capacity == 0 || !is_used || space->capacity > INT64_MAX) return;
     if (uir_term_prove_le(t, total, uir_term_const(t, (int64_t)space->capacity))) return;
     int64_t least, most;
     uir_term_bounds(t, total, &least, &most);
