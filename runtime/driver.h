@@ -36,6 +36,7 @@ typedef struct uir_driver_facts {
     uint32_t queue_count; /* queues that execute at the same time; at least 1 */
     bool joins_phases;    /* one launch may execute several phases, with a barrier between */
     bool shares_memory;   /* device memory is the host's: its regions have `host` */
+    bool copies_from_any; /* copies of the host's memory are as fast where it is not page-locked */
     bool is_harmful;      /* its code can reach memory that is not its own: for trusted packages only */
     bool is_simulated;    /* its times are modelled */
     /* The format that `save` names, by the device, its driver and how it compiles; NULL: it saves nothing. */

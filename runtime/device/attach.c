@@ -22,8 +22,8 @@ void uir_rt_device_release(uir_package *p, uir_rt_buffer *buffer) {
 bool uir_rt_device_lock(uir_runtime *r, uir_rt_buffer *buffer) {
     const uir_rt_device *d = &r->package->device;
     uir_budget *budget = uir_budget_of(&r->allocator);
-    if (!r->plan->devices_count || d->facts->shares_memory || uir_budget_get_left(budget) < buffer->capacity ||
-        !uir_budget_map(budget, buffer->capacity))
+    if (!r->plan->devices_count || d->facts->shares_memory || d->facts->copies_from_any ||
+        uir_budget_get_left(budget) < buffer->capacity || !uir_budget_map(budget, buffer->capacity))
         return false;
     if (d->driver->allocate(d->device, UIR_MEMORY_STAGING, buffer->capacity, NULL, &buffer->locked, &buffer->data) ==
         UIR_STATUS_OK)

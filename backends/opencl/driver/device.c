@@ -75,6 +75,7 @@ static void choose_build_options(uir_driver_device *d) {
              d->has_f64 ? " -DUIR_HAS_F64" : "");
 }
 
+/* A CPU executes copies on the cores of its kernels: more queues would only wait for each other. */
 static void describe(uir_driver_device *d, cl_handle platform) {
     char platform_name[64] = "", name[64], driver[64];
     if (d->cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL))
@@ -89,13 +90,15 @@ static void describe(uir_driver_device *d, cl_handle platform) {
     d->has_f64 = has_extension(&d->cl, d->device, "cl_khr_fp64");
     d->compute_units = (uint32_t)get_number(&d->cl, d->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     if (!d->compute_units) d->compute_units = 1;
+    d->is_cpu = get_number(&d->cl, d->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
     choose_build_options(d);
     snprintf(d->binary_format, sizeof d->binary_format, "opencl-binary %s, %s, %s", d->name, driver, d->build_options);
     d->facts = (uir_driver_facts){.name = d->name,
                                   .memory = get_number(&d->cl, d->device, CL_DEVICE_GLOBAL_MEM_SIZE),
                                   .alignment = CL_ALIGNMENT,
                                   .read_behind = CL_READ_BEHIND,
-                                  .queue_count = 3,
+                                  .queue_count = d->is_cpu ? 1 : 3,
+                                  .copies_from_any = d->is_cpu,
                                   .is_harmful = true,
                                   .saved_format = d->binary_format};
 }
@@ -142,9 +145,8 @@ static uir_status check_chip(const uir_driver_device *d, const char *name, uir_d
 /* The named chip, or that of the device's type. */
 static uir_status choose_chip(uir_driver_device *d, const uir_opencl_chip *named, uir_diagnostics *diagnostics) {
     char lack[160];
-    bool is_cpu = get_number(&d->cl, d->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
     const uir_opencl_chip *chip = named;
-    if (!chip && is_cpu) chip = uir_opencl_get_chip(UIR_OPENCL_CPU);
+    if (!chip && d->is_cpu) chip = uir_opencl_get_chip(UIR_OPENCL_CPU);
     if (!chip || (!named && find_lack(d, chip, lack, sizeof lack))) chip = uir_opencl_get_chip(UIR_OPENCL_GPU);
     d->facts.chip = chip->name;
     d->named = named;

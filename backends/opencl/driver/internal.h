@@ -22,7 +22,7 @@ struct uir_driver_device {
     uint64_t largest;      /* bytes of an allocation */
     uint64_t local_memory; /* bytes of a work-group */
     uint64_t work_group;   /* the most work-items of one */
-    bool has_f64;
+    bool has_f64, is_cpu;
     const struct uir_opencl_chip *named; /* by the parameter; NULL: any chip that the device has enough for */
     uint32_t compute_units;              /* at least 1 */
     uint64_t memory_age;                 /* atomic: counts memory that was released, whose handle another may get */
@@ -67,12 +67,15 @@ typedef struct cl_prepared {
     uint64_t scratch_size; /* of a unit, rounded up */
 } cl_prepared;
 
+typedef struct cl_bell cl_bell;
+
 struct uir_driver_queue {
     uir_driver_device *device;
     cl_handle queue;
     cl_handle *events; /* of the last points */
     uint32_t point_count;
     uint64_t marked;
+    cl_bell *bell; /* rung by the event of a point that somebody waits for */
 };
 
 static inline cl_buffer *cl_buffer_of(const uir_region *region) {

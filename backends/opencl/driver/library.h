@@ -128,10 +128,11 @@ enum {
                 (a, b, c, d))                                                                                          \
     CL_FUNCTION(int32_t, clFlush, (cl_handle a), (a))                                                                  \
     CL_FUNCTION(int32_t, clFinish, (cl_handle a), (a))                                                                 \
-    CL_FUNCTION(int32_t, clWaitForEvents, (uint32_t a, const cl_handle *b), (a, b))                                    \
     CL_FUNCTION(int32_t, clGetEventInfo, (cl_handle a, uint32_t b, size_t c, void *d, size_t *e), (a, b, c, d, e))     \
     CL_FUNCTION(int32_t, clGetEventProfilingInfo, (cl_handle a, uint32_t b, size_t c, void *d, size_t *e),             \
                 (a, b, c, d, e))                                                                                       \
+    CL_FUNCTION(int32_t, clSetEventCallback, (cl_handle a, int32_t b, void (*c)(cl_handle, int32_t, void *), void *d), \
+                (a, b, c, d))                                                                                          \
     CL_FUNCTION(int32_t, clReleaseEvent, (cl_handle a), (a))
 
 typedef struct cl_library {

@@ -2,10 +2,85 @@
 #include "backends/opencl/driver/internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { POLL_NANOSECONDS = 20000 };
+enum { LOOK_NANOSECONDS = 1000000 }; /* between looks at flags that no event sets */
+
+/* ---- bells ---- */
+/* What events ring when they end, so that a wait sleeps until then. A callback may come when the queue is gone and the
+ * device given up: who is last frees the bell, whose memory is therefore the C library's. */
+struct cl_bell {
+    pthread_mutex_t lock;
+    pthread_cond_t rung;
+    uint64_t rings; /* counted, so that none is missed */
+    uint32_t users; /* the queue, and callbacks that have yet to come */
+};
+
+static cl_bell *create_bell(void) {
+    pthread_condattr_t clock;
+    cl_bell *bell = calloc(1, sizeof *bell);
+    if (!bell) return NULL;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&bell->lock, NULL);
+    pthread_cond_init(&bell->rung, &clock);
+    pthread_condattr_destroy(&clock);
+    bell->users = 1;
+    return bell;
+}
+
+static void leave_bell(cl_bell *bell) {
+    pthread_mutex_lock(&bell->lock);
+    bool is_last = --bell->users == 0;
+    pthread_mutex_unlock(&bell->lock);
+    if (!is_last) return;
+    pthread_cond_destroy(&bell->rung);
+    pthread_mutex_destroy(&bell->lock);
+    free(bell);
+}
+
+/* On a thread of the library. */
+static void ring(cl_handle event, int32_t state, void *user) {
+    cl_bell *bell = user;
+    (void)event, (void)state;
+    pthread_mutex_lock(&bell->lock);
+    bell->rings++;
+    pthread_cond_signal(&bell->rung);
+    pthread_mutex_unlock(&bell->lock);
+    leave_bell(bell);
+}
+
+static int32_t hang_bell(const cl_library *cl, cl_bell *bell, cl_handle event) {
+    pthread_mutex_lock(&bell->lock);
+    bell->users++;
+    pthread_mutex_unlock(&bell->lock);
+    int32_t error = cl->clSetEventCallback(event, CL_COMPLETE, ring, bell);
+    if (error) leave_bell(bell);
+    return error;
+}
+
+/* Until it has rung more than `rings` times, or it is time to look at flags. */
+static void listen(cl_bell *bell, uint64_t rings) {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += LOOK_NANOSECONDS;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_nsec -= 1000000000;
+        end.tv_sec++;
+    }
+    pthread_mutex_lock(&bell->lock);
+    if (bell->rings <= rings) pthread_cond_timedwait(&bell->rung, &bell->lock, &end);
+    pthread_mutex_unlock(&bell->lock);
+}
+
+static uint64_t count_rings(cl_bell *bell) {
+    pthread_mutex_lock(&bell->lock);
+    uint64_t rings = bell->rings;
+    pthread_mutex_unlock(&bell->lock);
+    return rings;
+}
 
 /* ---- life ---- */
 uir_status uir_opencl_create_queue(uir_driver_device *d, uint32_t points, void *native, uir_diagnostics *diagnostics,
@@ -17,18 +92,20 @@ uir_status uir_opencl_create_queue(uir_driver_device *d, uint32_t points, void *
     queue->device = d;
     queue->point_count = points + 1;
     queue->events = uir_allocate_zeroed(&d->allocator, queue->point_count * sizeof *queue->events);
-    if (queue->events && native) {
+    queue->bell = create_bell();
+    bool has_memory = queue->events && queue->bell;
+    if (has_memory && native) {
         error = d->cl.clRetainCommandQueue(native);
         queue->queue = error ? NULL : native;
-    } else if (queue->events) {
+    } else if (has_memory) {
         queue->queue = d->cl.clCreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &error);
     }
-    if (queue->events && !error) {
+    if (has_memory && !error) {
         *out_queue = queue;
         return UIR_STATUS_OK;
     }
-    bool has_memory = queue->events != NULL;
-    if (has_memory) uir_release(&d->allocator, queue->events, queue->point_count * sizeof *queue->events);
+    if (queue->bell) leave_bell(queue->bell);
+    if (queue->events) uir_release(&d->allocator, queue->events, queue->point_count * sizeof *queue->events);
     uir_release(&d->allocator, queue, sizeof *queue);
     return uir_opencl_fail(has_memory ? error : CL_OUT_OF_HOST_MEMORY, "clCreateCommandQueue", diagnostics);
 }
@@ -56,6 +133,7 @@ void uir_opencl_destroy_queue(uir_driver_queue *queue) {
     for (uint32_t i = 0; i < queue->point_count; i++)
         if (queue->events[i]) d->cl.clReleaseEvent(queue->events[i]);
     d->cl.clReleaseCommandQueue(queue->queue);
+    leave_bell(queue->bell);
     uir_release(&d->allocator, queue->events, queue->point_count * sizeof *queue->events);
     uir_release(&d->allocator, queue, sizeof *queue);
 }
@@ -119,14 +197,12 @@ static int32_t set_arguments(const uir_driver_device *d, const cl_request *reque
     return error ? error : set_scratch(d, request, at);
 }
 
-static int32_t submit(uir_driver_queue *queue, const cl_request *request) {
-    uir_driver_device *d = queue->device;
+static int32_t submit(uir_driver_device *d, cl_handle queue, const cl_request *request) {
     size_t local = request->phase->group_size, global = request->groups * local;
     pthread_mutex_lock(&d->lock);
     int32_t error = set_arguments(d, request);
     if (!error)
-        error =
-            d->cl.clEnqueueNDRangeKernel(queue->queue, request->phase->kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+        error = d->cl.clEnqueueNDRangeKernel(queue, request->phase->kernel, 1, NULL, &global, &local, 0, NULL, NULL);
     pthread_mutex_unlock(&d->lock);
     return error;
 }
@@ -161,7 +237,7 @@ uir_status uir_opencl_launch(uir_driver_queue *queue, const uir_driver_launch *l
             return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "kernel %s has too many parallel indices",
                              kernel->name);
         request.groups = (size_t)groups;
-        int32_t error = submit(queue, &request);
+        int32_t error = submit(queue->device, queue->queue, &request);
         if (error) return uir_opencl_fail(error, "clEnqueueNDRangeKernel", diagnostics);
     }
     return UIR_STATUS_OK;
@@ -284,18 +360,23 @@ static void fail(uir_driver_failure *failure, int32_t error) {
     snprintf(failure->text, sizeof failure->text, "OpenCL: %s", uir_opencl_error_name(error, text, sizeof text));
 }
 
-/* Looks every few microseconds, for flags that no event sets. */
-static uir_status poll_event(const uir_driver_device *d, cl_handle event, const volatile bool *cancel,
-                             int32_t *out_error) {
-    const struct timespec pause = {0, POLL_NANOSECONDS};
-    const cl_library *cl = &d->cl;
-    for (*out_error = 0; !is_given_up(d);) {
+/* Until the event is over, or one of the flags is set; `cancel` NULL: there is none. */
+static uir_status sleep_until(const uir_driver_queue *queue, cl_handle event, const volatile bool *cancel,
+                              int32_t *out_error) {
+    const cl_library *cl = &queue->device->cl;
+    bool is_hung = false;
+    for (*out_error = 0; !is_given_up(queue->device);) {
+        uint64_t rings = count_rings(queue->bell);
         int32_t state = CL_COMPLETE;
         *out_error = cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
         if (!*out_error && state < 0) *out_error = state;
         if (*out_error || state == CL_COMPLETE) return UIR_STATUS_OK;
-        if (__atomic_load_n(cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
-        nanosleep(&pause, NULL);
+        if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) return UIR_STATUS_CANCELLED;
+        if (is_hung)
+            listen(queue->bell, rings);
+        else if ((*out_error = hang_bell(cl, queue->bell, event)) != 0)
+            return UIR_STATUS_OK;
+        is_hung = true;
     }
     return UIR_STATUS_OK;
 }
@@ -311,8 +392,7 @@ uir_status uir_opencl_wait(uir_driver_queue *queue, uint64_t point, const volati
     }
     if (!event) return UIR_STATUS_OK;
     int32_t error = cl->clFlush(queue->queue);
-    if (!error && cancel) UIR_TRY(poll_event(queue->device, event, cancel, &error));
-    if (!error && !cancel && !is_given_up(queue->device)) error = cl->clWaitForEvents(1, &event);
+    if (!error) UIR_TRY(sleep_until(queue, event, cancel, &error));
     if (!error && is_given_up(queue->device)) {
         *out_failure = (uir_driver_failure){.step = UINT32_MAX, .is_lost = true};
         snprintf(out_failure->text, sizeof out_failure->text, "OpenCL: %s", why_lost);
