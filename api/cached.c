@@ -486,7 +486,8 @@ static void keep_built(void *user, const char *format, const void *program, size
 }
 
 uir_package_keeper uir_model_cached_keeper(uir_model *model) {
-    return (uir_package_keeper){find_built, keep_built, model};
+    return uir_model_get_source(model)->code->cache ? (uir_package_keeper){find_built, keep_built, model}
+                                                    : (uir_package_keeper){.user = NULL};
 }
 
 void uir_model_cached_link(uir_model *model, uir_cache_key native, uir_diagnostics *diagnostics) {
