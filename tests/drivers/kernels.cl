@@ -73,6 +73,7 @@ KERNEL(1) halves_phase0(__global uchar *xp, ulong xo, __global uchar *yp, ulong 
 KERNEL(1) many_pointers_phase0(__global uchar *ap, ulong ao, __global uchar *bp, ulong bo, __global uchar *cp, ulong co,
                                __global uchar *dp, ulong d0, __global uchar *ep, ulong eo, __global uchar *fp, ulong fo,
                                __global uchar *yp, ulong yo, __global uchar *zp, ulong zo, REST) {
+    if (begin == end) return;
     for (long i = 0; i < sizes[0]; i++) {
         AT(float, yp, yo)[i] =
             AT(const float, ap, ao)[i] + 2 * AT(const float, bp, bo)[i] + 4 * AT(const float, cp, co)[i];
@@ -82,6 +83,7 @@ KERNEL(1) many_pointers_phase0(__global uchar *ap, ulong ao, __global uchar *bp,
 }
 
 KERNEL(1) count_phase0(__global uchar *xp, ulong xo, __global uchar *yp, ulong yo, REST) {
+    if (begin == end) return;
     float y = AT(const float, xp, xo)[0];
     for (long i = 0; i < sizes[0]; i++) y += 1;
     AT(float, yp, yo)[0] = y;

@@ -170,7 +170,11 @@ static uir_status find_phase(uir_driver_code *code, cl_kernel *kernel, uint32_t 
     if (arguments != kernel->argument_count)
         return uir_error(diagnostics, UIR_STATUS_BAD_FILE, NULL, "the OpenCL kernel '%s' has %u arguments, not %u",
                          name, arguments, kernel->argument_count);
-    return find_group_size(d, name, phase, diagnostics);
+    UIR_TRY(find_group_size(d, name, phase, diagnostics));
+    /* The library of a CPU compiles, or loads, a function when it is launched first: here, so that a run need not wait,
+     * and a saved program has all of them. */
+    return d->is_cpu && phase->group_size == 1 ? uir_opencl_launch_nothing(d, kernel, phase, diagnostics)
+                                               : UIR_STATUS_OK;
 }
 
 static uir_status fill_kernel(uir_driver_code *code, cl_kernel *kernel, uir_diagnostics *diagnostics) {

@@ -117,6 +117,9 @@ uir_status uir_opencl_create_queue(uir_driver_device *device, uint32_t points, v
 void uir_opencl_destroy_queue(uir_driver_queue *queue);
 uir_status uir_opencl_launch(uir_driver_queue *queue, const uir_driver_launch *launch, uint32_t phase,
                              uint32_t phase_count, uir_diagnostics *diagnostics);
+/* Launches a function of one work-item for no index, which computes nothing, and waits. */
+uir_status uir_opencl_launch_nothing(uir_driver_device *device, const cl_kernel *kernel, cl_phase *phase,
+                                     uir_diagnostics *diagnostics);
 uir_status uir_opencl_copy(uir_driver_queue *queue, const uir_driver_copy *copy, uir_diagnostics *diagnostics);
 uir_status uir_opencl_fill(uir_driver_queue *queue, const uir_region *region, unsigned char value,
                            uir_diagnostics *diagnostics);

@@ -15,8 +15,9 @@
  *   shared        T > 1: scratch_size bytes of local memory
  *
  * T = 1: a few work-groups for each compute unit share the indices. T > 1: a work-group executes one index, unless the
- * indices are more than a launch can have. Programs are compiled with UIR_LANES (4, 8 or 16 floats of a vector), and
- * with UIR_HAS_F64 where the device has doubles. */
+ * indices are more than a launch can have. With begin = end a function of T = 1 returns before it reads anything: the
+ * load launches it so on a CPU, whose library compiles it then. Programs are compiled with UIR_LANES (4, 8 or 16 floats
+ * of a vector), and with UIR_HAS_F64 where the device has doubles. */
 #ifndef UIR_BACKENDS_OPENCL_DRIVER_OPENCL_H
 #define UIR_BACKENDS_OPENCL_DRIVER_OPENCL_H
 

@@ -207,6 +207,25 @@ static int32_t submit(uir_driver_device *d, cl_handle queue, const cl_request *r
     return error;
 }
 
+uir_status uir_opencl_launch_nothing(uir_driver_device *d, const cl_kernel *kernel, cl_phase *phase,
+                                     uir_diagnostics *diagnostics) {
+    uint32_t count = kernel->base.pointer_count;
+    uir_region *none;
+    int32_t error = 0;
+    UIR_TRY_ALLOCATE(none, uir_allocate_zeroed(&d->allocator, ((size_t)count + 1) * sizeof *none));
+    cl_prepared prepared = {.symbols = d->nothing};
+    const uir_driver_launch launch = {
+        .kernel = &kernel->base, .pointer_count = count, .pointers = none, .state = &prepared};
+    const cl_request request = {.launch = &launch, .phase = phase, .groups = 1};
+    cl_handle queue = d->cl.clCreateCommandQueue(d->context, d->device, 0, &error);
+    bool has_queue = !error;
+    if (has_queue) error = submit(d, queue, &request);
+    if (!error) error = d->cl.clFinish(queue);
+    if (has_queue) d->cl.clReleaseCommandQueue(queue);
+    uir_release(&d->allocator, none, ((size_t)count + 1) * sizeof *none);
+    return error ? uir_opencl_fail(error, "clEnqueueNDRangeKernel", diagnostics) : UIR_STATUS_OK;
+}
+
 /* A kernel's regions are in device memory, and the workspace begins a buffer. */
 static uir_status check_memory(const uir_driver_launch *launch, uir_diagnostics *diagnostics) {
     for (uint32_t i = 0; i < launch->pointer_count; i++) {

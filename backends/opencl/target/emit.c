@@ -38,6 +38,7 @@ static void open_phase(emitter *e, const char *symbol, uint32_t index) {
         uir_c_line(&e->c, "*uir_zero = 0;");
         uir_c_line(&e->c, "%s", of_groups.barrier);
     } else {
+        uir_c_line(&e->c, "if (begin >= end) return;");
         uir_c_line(&e->c, "__global uchar *const arrays = uir_scratch + (ulong)uir_group * uir_scratch_size;");
     }
 }

@@ -3,7 +3,7 @@
  *   test_opencl_builds STAND_IN.so [all]    (all: each call of each function, not the first, some in between and the
  *                                            last)
  *
- * PoCL's own cache is a new folder each time, so that nothing comes from there. */
+ * PoCL's own cache is a new folder, which it takes when it is used first. */
 #include "tests/base/support.h"
 #include "tests/drivers/stand_in.h"
 #include "backends/opencl/driver/library.h"
@@ -21,6 +21,7 @@
 
 static const char *stand_in_path;
 static bool all;
+static char pocl[64]; /* PoCL's cache */
 static stand_in_refuse *refuse;
 static stand_in_count *count_calls;
 static stand_in_alive *get_alive;
@@ -53,12 +54,16 @@ typedef struct start {
         if (status_ != UIR_STATUS_OK) return status_;                                                                  \
     } while (0)
 
-static uir_status load(start *s, const char *cache) {
+static uir_status load(start *s, const char *device, const char *cache) {
     const uir_device_options opening = {.struct_size = sizeof opening, .library = stand_in_path};
     uir_model_info info = {.struct_size = sizeof info};
-    TRY(uir_device_open(s->context, "opencl:gpu", &opening, &s->device));
-    const uir_model_options loading = {
-        .struct_size = sizeof loading, .opened = s->device, .cache = cache, .no_cache = !cache, .no_fallback = true};
+    TRY(uir_device_open(s->context, device, &opening, &s->device));
+    const uir_model_options loading = {.struct_size = sizeof loading,
+                                       .opened = s->device,
+                                       .cache = cache,
+                                       .no_cache = !cache,
+                                       .no_fallback = true,
+                                       .wait = true};
     TRY(uir_model_load_file(s->context, MODEL, &loading, &s->model));
     TRY(uir_model_get_info(s->model, &info));
     snprintf(s->origin, sizeof s->origin, "%s", info.device_code);
@@ -72,13 +77,12 @@ static uir_status run(start *s) {
     return uir_session_get_output(s->session, 0, &output);
 }
 
-/* `cache` NULL: none. PoCL's own cache is `pocl`. Two runs. */
-static uir_status begin(start *s, const char *cache, const char *pocl) {
+/* `cache` NULL: none. Two runs. */
+static uir_status begin(start *s, const char *cache) {
     *s = (start){.context = NULL};
-    setenv("POCL_CACHE_DIR", pocl, 1);
     assert_int_equal(uir_context_create(NULL, &s->context), UIR_STATUS_OK);
     assert_int_equal(uir_value_load_file(s->context, INPUT, NULL, UIR_VALUE_TENSOR, &s->input), UIR_STATUS_OK);
-    TRY(load(s, cache));
+    TRY(load(s, "opencl:gpu", cache));
     for (int i = 0; i < 2; i++) TRY(run(s));
     return UIR_STATUS_OK;
 }
@@ -95,9 +99,7 @@ static void end(start *s) {
 /* ---- the cache ---- */
 static void start_once(const char *cache, const char *origin, uint64_t sources, uint64_t binaries) {
     start s;
-    char pocl[64];
-    make_folder(pocl);
-    uir_status status = begin(&s, cache, pocl);
+    uir_status status = begin(&s, cache);
     for (size_t i = 0; status != UIR_STATUS_OK && i < uir_context_message_count(s.context); i++)
         print_error("%s\n", uir_context_get_message_text(s.context, i));
     assert_int_equal(status, UIR_STATUS_OK);
@@ -105,7 +107,6 @@ static void start_once(const char *cache, const char *origin, uint64_t sources, 
     assert_int_equal(count_calls("clCreateProgramWithSource"), sources);
     assert_int_equal(count_calls("clCreateProgramWithBinary"), binaries);
     end(&s);
-    remove_folder(pocl);
 }
 
 /* The second start builds nothing; where the kept code does not load, the program is built again. */
@@ -124,6 +125,41 @@ static void test_cache(void **state) {
     remove_folder(cache);
 }
 
+/* ---- what a run compiles ---- */
+static int objects;
+static int count_object(const char *path, const struct stat *facts, int kind, struct FTW *at) {
+    size_t length = strlen(path);
+    (void)facts, (void)at;
+    objects += kind == FTW_F && length > 3 && !strcmp(path + length - 3, ".so");
+    return 0;
+}
+static int count_objects(const char *folder) {
+    objects = 0;
+    nftw(folder, count_object, 16, FTW_PHYS);
+    return objects;
+}
+
+/* PoCL compiles a function when it is launched first. Those of work-items are launched by the load, also those that
+ * only a run of other sizes needs, so that a run compiles none. */
+static void test_runs_compile_nothing(void **state) {
+    const int64_t shape[] = {5, 8, 8, 1};
+    start s = {.context = NULL};
+    int before = count_objects(pocl);
+    (void)state;
+    refuse(NULL, 0);
+    assert_int_equal(uir_context_create(NULL, &s.context), UIR_STATUS_OK);
+    assert_int_equal(load(&s, "opencl:cpu", NULL), UIR_STATUS_OK);
+    int loaded = count_objects(pocl);
+    assert_true(loaded > before);
+    assert_int_equal(uir_value_create_tensor(s.context, UIR_DTYPE_U8, 4, shape, &s.input), UIR_STATUS_OK);
+    assert_int_equal(run(&s), UIR_STATUS_OK);
+    uir_value_destroy(s.input);
+    assert_int_equal(uir_value_load_file(s.context, INPUT, NULL, UIR_VALUE_TENSOR, &s.input), UIR_STATUS_OK);
+    assert_int_equal(run(&s), UIR_STATUS_OK);
+    assert_int_equal(count_objects(pocl), loaded);
+    end(&s);
+}
+
 /* ---- refusals ---- */
 /* Facts that a device may lack, and releases, whose failure changes nothing. The code need not be saved. */
 static bool is_optional(const char *function) {
@@ -133,10 +169,10 @@ static bool is_optional(const char *function) {
            !strcmp(function, "clGetEventProfilingInfo");
 }
 
-static void refuse_call(const char *function, uint64_t call, const char *pocl) {
+static void refuse_call(const char *function, uint64_t call) {
     start s;
     refuse(function, call);
-    uir_status status = begin(&s, NULL, pocl);
+    uir_status status = begin(&s, NULL);
     bool was_made = count_calls(function) >= call;
     if (status != UIR_STATUS_OK && !uir_context_message_count(s.context))
         fail_msg("%s refused at call %d: no message", function, (int)call);
@@ -153,38 +189,41 @@ static void test_each_call(void **state) {
     static const char *const names[] = {CL_FUNCTIONS(NAME)};
     enum { COUNT = sizeof names / sizeof *names };
     uint64_t counts[COUNT], refusals = 0;
-    char pocl[64];
     start s;
     (void)state;
-    make_folder(pocl);
     refuse(NULL, 0);
-    assert_int_equal(begin(&s, NULL, pocl), UIR_STATUS_OK);
+    assert_int_equal(begin(&s, NULL), UIR_STATUS_OK);
     for (int i = 0; i < COUNT; i++) counts[i] = count_calls(names[i]);
     end(&s);
     for (int i = 0; i < COUNT; i++)
         for (uint64_t call = 1; call <= counts[i]; call++) {
             if (!all && call > 1 && call < counts[i] && call % (counts[i] / 4 + 1)) continue;
-            refuse_call(names[i], call, pocl);
+            refuse_call(names[i], call);
             refusals++;
         }
-    remove_folder(pocl);
     print_message("%d calls refused\n", (int)refusals);
     assert_true(refusals > 40);
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache), cmocka_unit_test(test_each_call)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache), cmocka_unit_test(test_runs_compile_nothing),
+                                       cmocka_unit_test(test_each_call)};
     uir_context *context;
     uint32_t devices = 0;
     stand_in_path = argc > 1 ? argv[1] : "";
     all = argc > 2;
+    make_folder(pocl);
+    setenv("POCL_CACHE_DIR", pocl, 1);
     if (uir_context_create(NULL, &context) != UIR_STATUS_OK) return 2;
     uir_status status = uir_device_count(context, "opencl", NULL, &devices);
     uir_context_destroy(context);
     if (status != UIR_STATUS_OK || !devices) {
+        remove_folder(pocl);
         printf("skip: needs opencl: a device that the OpenCL library finds\n0 passed, 0 failed, 1 skipped\n");
         return 0;
     }
     if (!stand_in_open(stand_in_path, &refuse, &count_calls, &get_alive)) return 2;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    remove_folder(pocl);
+    return failed;
 }
