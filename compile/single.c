@@ -6,7 +6,10 @@
 #include <sched.h>
 #include <string.h>
 
-enum { POINTS = 1 };
+/* GUARD: bytes before and behind each region of a device, which no kernel writes. What is in each: WRITTEN, of a region
+ * that kernels write, is no likely result; UNREAD, of other regions and in scratch memory, is NaN, so that a result
+ * which it enters shows it. */
+enum { POINTS = 1, GUARD = 4096, WRITTEN = 0x5a, UNREAD = 0xff };
 
 /* On a device with memory of its own. */
 typedef struct on_device {
@@ -17,6 +20,7 @@ typedef struct on_device {
     uir_driver_queue *queue; /* NULL: the last run failed */
     uir_driver_launch launch;
     uir_region *pointers;
+    char *guards; /* while it is bound: after a run, what is before and behind each pointer and behind the workspace */
 } on_device;
 
 struct uir_single {
@@ -328,13 +332,41 @@ static uir_status run_here(uir_single *s, uir_diagnostics *diagnostics) {
 }
 
 /* ---- on a device ---- */
-static uir_status allocate(on_device *r, uint64_t size, uir_diagnostics *diagnostics, uir_region *out_region) {
+/* A region with room for guards. */
+static uir_status allocate(on_device *r, uint64_t before, uint64_t size, uint64_t behind, uir_diagnostics *diagnostics,
+                           uir_region *out_region) {
     uir_driver_buffer *buffer;
     char *host;
-    UIR_TRY(r->driver->allocate(r->device, UIR_MEMORY_DEVICE, size + r->facts->read_behind + 1, diagnostics, &buffer,
-                                &host));
-    *out_region = (uir_region){.buffer = buffer, .size = size, .host = host};
+    behind = behind > r->facts->read_behind ? behind : r->facts->read_behind + 1;
+    UIR_TRY(r->driver->allocate(r->device, UIR_MEMORY_DEVICE, before + size + behind, diagnostics, &buffer, &host));
+    *out_region = (uir_region){.buffer = buffer, .offset = before, .size = size, .host = host ? host + before : NULL};
     return UIR_STATUS_OK;
+}
+
+/* Guards by number: before and behind each pointer, then behind the workspace, where it is for a unit too many. */
+static uint32_t count_guards(const on_device *r) {
+    return 2 * r->launch.pointer_count + (r->launch.workspace_size != 0);
+}
+
+static bool is_of_workspace(const on_device *r, uint32_t guard) {
+    return guard == 2 * r->launch.pointer_count;
+}
+
+static uint64_t size_of_guard(const on_device *r, uint32_t guard) {
+    return is_of_workspace(r, guard) ? r->launch.scratch_size + GUARD : GUARD;
+}
+
+static uir_region get_guard(const on_device *r, uint32_t guard) {
+    const uir_region *of = is_of_workspace(r, guard) ? &r->launch.workspace : &r->pointers[guard / 2];
+    int64_t at = is_of_workspace(r, guard) || guard % 2 ? (int64_t)of->size : -GUARD;
+    return (uir_region){.buffer = of->buffer,
+                        .offset = (uint64_t)((int64_t)of->offset + at),
+                        .size = size_of_guard(r, guard),
+                        .host = of->host ? of->host + at : NULL};
+}
+
+static size_t size_of_guards(const on_device *r) {
+    return (size_t)2 * r->launch.pointer_count * GUARD + (size_t)r->launch.scratch_size + GUARD;
 }
 
 static uir_status prepare_there(uir_single *s, uir_diagnostics *diagnostics) {
@@ -345,9 +377,53 @@ static uir_status prepare_there(uir_single *s, uir_diagnostics *diagnostics) {
                          "kernel @%s: its on-chip pointers have no size for these sizes", s->kernel.igraph->name);
     r->launch.scratch_size = scratch > 0 ? (uint64_t)scratch : 0;
     UIR_TRY(r->driver->prepare(r->device, &r->launch, diagnostics));
-    if (r->launch.workspace_size) UIR_TRY(allocate(r, r->launch.workspace_size, diagnostics, &r->launch.workspace));
+    UIR_TRY_ALLOCATE(r->guards, uir_allocate(&s->allocator, size_of_guards(r)));
+    if (r->launch.workspace_size)
+        UIR_TRY(allocate(r, 0, r->launch.workspace_size, r->launch.scratch_size + GUARD, diagnostics,
+                         &r->launch.workspace));
     for (uint32_t i = 0; i < r->launch.pointer_count; i++)
-        UIR_TRY(allocate(r, s->needed[i], diagnostics, &r->pointers[i]));
+        UIR_TRY(allocate(r, GUARD, s->needed[i], GUARD, diagnostics, &r->pointers[i]));
+    return UIR_STATUS_OK;
+}
+
+static unsigned char get_filling(const uir_single *s, uint32_t guard) {
+    return is_of_workspace(&s->remote, guard) || s->is_written[guard / 2] ? WRITTEN : UNREAD;
+}
+
+/* Fills the guards, or copies them to the host. */
+static uir_status visit_guards(uir_single *s, bool is_filled, uir_diagnostics *diagnostics) {
+    on_device *r = &s->remote;
+    for (uint32_t i = 0; i < count_guards(r); i++) {
+        const uir_region guard = get_guard(r, i);
+        const uir_region host = {.size = guard.size, .host = r->guards + (size_t)i * GUARD};
+        const uir_driver_copy copy = {guard, host, 1, guard.size, guard.size, guard.size, UINT32_MAX};
+        UIR_TRY(is_filled ? r->driver->fill(r->queue, &guard, get_filling(s, i), diagnostics)
+                          : r->driver->copy(r->queue, &copy, diagnostics));
+    }
+    return UIR_STATUS_OK;
+}
+
+static const char *name_pointer(const uir_igraph *g, uint32_t number) {
+    for (uint32_t i = 0; i < g->pointers.count; i++)
+        if (g->pointers.data[i].role != UIR_IPOINTER_LOCAL && !number--) return g->pointers.data[i].name;
+    return "";
+}
+
+/* Whether the kernel has written beside its memory. */
+static uir_status check_guards(const uir_single *s, uir_diagnostics *diagnostics) {
+    const on_device *r = &s->remote;
+    const uir_igraph *g = s->kernel.igraph;
+    for (uint32_t i = 0; i < count_guards(r); i++) {
+        const char *guard = r->guards + (size_t)i * GUARD;
+        if ((unsigned char)*guard == get_filling(s, i) && !memcmp(guard, guard + 1, (size_t)size_of_guard(r, i) - 1))
+            continue;
+        if (is_of_workspace(r, i))
+            return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                             "kernel @%s on device %s has written behind its scratch memory", g->name, r->facts->name);
+        return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL,
+                         "kernel @%s on device %s has written %s the memory of %%%s", g->name, r->facts->name,
+                         i % 2 ? "behind" : "before", name_pointer(g, i / 2));
+    }
     return UIR_STATUS_OK;
 }
 
@@ -363,7 +439,8 @@ static uir_status move(uir_single *s, uint32_t pointer, bool to_device, uir_diag
 static uir_status launch_phases(on_device *r, uir_diagnostics *diagnostics) {
     const uir_driver_launch *l = &r->launch;
     uint32_t joined = r->facts->joins_phases ? l->phase_count : 1;
-    if (l->workspace_size && l->workspace_zeroed) UIR_TRY(r->driver->fill(r->queue, &l->workspace, 0, diagnostics));
+    if (l->workspace_size)
+        UIR_TRY(r->driver->fill(r->queue, &l->workspace, l->workspace_zeroed ? 0 : UNREAD, diagnostics));
     for (uint32_t phase = 0; phase < l->phase_count; phase += joined)
         UIR_TRY(r->driver->launch(r->queue, l, phase, joined, diagnostics));
     return UIR_STATUS_OK;
@@ -383,11 +460,14 @@ static uir_status wait_for_all(const uir_single *s, uir_diagnostics *diagnostics
 static uir_status run_there(uir_single *s, uir_diagnostics *diagnostics) {
     on_device *r = &s->remote;
     if (!r->queue) UIR_TRY(r->driver->create_queue(r->device, POINTS, NULL, diagnostics, &r->queue));
+    UIR_TRY(visit_guards(s, true, diagnostics));
     for (uint32_t i = 0; i < r->launch.pointer_count; i++) UIR_TRY(move(s, i, true, diagnostics));
     UIR_TRY(launch_phases(r, diagnostics));
+    UIR_TRY(visit_guards(s, false, diagnostics));
     for (uint32_t i = 0; i < r->launch.pointer_count; i++)
         if (s->is_written[i]) UIR_TRY(move(s, i, false, diagnostics));
-    return wait_for_all(s, diagnostics);
+    UIR_TRY(wait_for_all(s, diagnostics));
+    return check_guards(s, diagnostics);
 }
 
 static void release(on_device *r, uir_region *region) {
@@ -395,7 +475,9 @@ static void release(on_device *r, uir_region *region) {
     *region = (uir_region){.buffer = NULL};
 }
 
-static void retire(on_device *r) {
+static void retire(const uir_allocator *allocator, on_device *r) {
+    if (r->guards) uir_release(allocator, r->guards, size_of_guards(r));
+    r->guards = NULL;
     if (r->launch.is_prepared) r->driver->retire(r->device, &r->launch);
     for (uint32_t i = 0; i < r->launch.pointer_count; i++) release(r, &r->pointers[i]);
     release(r, &r->launch.workspace);
@@ -407,7 +489,7 @@ static void unbind(uir_single *s) {
     if (s->format)
         release_scratch(s);
     else
-        retire(&s->remote);
+        retire(&s->allocator, &s->remote);
 }
 
 static void destroy_queue(on_device *r) {

@@ -31,7 +31,8 @@ uir_status uir_single_open(const uir_allocator *allocator, const uir_single_kern
 void uir_single_destroy(uir_single *single); /* NULL is fine */
 
 /* Prepares runs on `arguments->pointers`, of `sizes[i]` bytes. Threads share each phase's indices; 0 and 1: the
- * caller's alone. A device executes on copies. INVALID_ARGUMENT for sizes or buffers that do not fit the kernel. */
+ * caller's alone. A device executes on copies; DEVICE_FAILED for a kernel that has written beside them.
+ * INVALID_ARGUMENT for sizes or buffers that do not fit the kernel. */
 uir_status uir_single_bind(uir_single *single, const uir_kernel_arguments *arguments, const size_t *sizes,
                            uint32_t threads, uir_diagnostics *diagnostics);
 /* Runs all phases of a bound kernel. On the host, one thread allocates nothing. */
