@@ -23,6 +23,7 @@ static uir_status check(uir_call *call, const uir_allocator *allocator, uir_oper
     uir_check_options check = {.device = options->device,
                                .exact = options->exact,
                                .strict = options->strict,
+                               .source = options->source,
                                .limit = options->all ? UINT64_MAX : 0,
                                .rtol = options->rtol,
                                .atol_relative = options->atol_relative,

@@ -14,6 +14,8 @@ typedef struct checker {
     bool native;
     const char *on_device; /* the device with memory of its own that runs each kernel last; NULL: native code does */
     uir_launcher *launcher;
+    uir_target_object object; /* of the sources */
+    uir_kernel_code code;
     uint64_t checked[UIR_STAGE_COUNT], skipped[UIR_STAGE_COUNT];
     bool differs;
     uint32_t groups, launched; /* of the main graph; launches so far */
@@ -329,11 +331,24 @@ static uir_status check_precision(checker *c, graph_run *run) {
     return status;
 }
 
+/* The last stage runs the code of the caller's sources. */
+static uir_status take_sources(checker *c, const uir_compile *compile) {
+    const uir_igraph **igraphs;
+    uint32_t count;
+    if (!c->options->source) return UIR_STATUS_OK;
+    UIR_TRY(uir_compile_build_folder(compile, c->options->source, c->options->cancel, &c->arena, c->diagnostics,
+                                     &c->object, &igraphs, &count));
+    c->code = (uir_kernel_code){&c->object, igraphs, count};
+    uir_launcher_use(c->launcher, &c->code);
+    return UIR_STATUS_OK;
+}
+
 static uir_status check_kernels(checker *c, graph_run *run) {
     uir_compile *compile = run->compile;
     uir_compile_call lower = {.diagnostics = c->diagnostics, .progress = part_of(c, LOWER)};
     UIR_TRY(uir_compile_run(compile, UIR_STAGE_RUNS, &lower));
     UIR_TRY(uir_launcher_create(&compile->lowering, c->options->cancel, 1, c->allocator, &c->launcher));
+    UIR_TRY(take_sources(c, compile));
     c->groups = count_groups(compile->primitives);
     UIR_TRY(check_graph(c, run, UIR_STAGE_FUSION, LAUNCHES, true));
     for (uir_stage s = UIR_STAGE_LOOP; s < UIR_STAGE_COUNT && !c->differs; s++)
@@ -352,7 +367,8 @@ static uir_status check_module(checker *c, const uir_compile *plain, graph_run *
 
 uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, uint32_t input_count,
                      const uir_check_options *options, const uir_allocator *allocator, uir_diagnostics *diagnostics) {
-    checker c = {.options = options, .allocator = allocator, .diagnostics = diagnostics};
+    checker c = {
+        .options = options, .allocator = allocator, .diagnostics = diagnostics, .object = {.allocator = *allocator}};
     const uir_compile_options device = {
         .device = options->device, .exact = options->exact, .strict = options->strict, .precision = options->precision};
     uir_compile plain, cleaned;
@@ -372,6 +388,7 @@ uir_status uir_check(const uir_onnx_source *source, uir_datum *const *inputs, ui
     if (status == UIR_STATUS_OK) status = check_module(&c, &plain, &run);
     drop_outputs(&run);
     uir_launcher_destroy(c.launcher);
+    uir_target_object_deinit(&c.object);
     uir_compile_deinit(&cleaned);
     uir_compile_deinit(&plain);
     uir_arena_deinit(&c.arena);

@@ -5,7 +5,8 @@
  * cleaned, with operands rounded to half types, with Winograd convolutions. Groups are compared with the last graph by
  * bits. Then each launch of each kernel runs separately, on the reference's own operands. Naive loop AST, scheduled
  * loop AST and iGraph are compared by tolerance, since they add in other orders; the VM with the iGraph's interpreter,
- * and native code, or the device with memory of its own, with the VM, by bits. Launches of more than `limit` operations
+ * and native code, or the device with memory of its own, with the VM, by bits; the last may be of edited sources. A
+ * device's kernel that writes beside its memory differs too. Launches of more than `limit` operations
  * are too large for the interpreters of loops and iGraphs: there the VM is compared with the group's results by
  * tolerance, and native code with the VM by bits. */
 #ifndef UIR_COMPILE_CHECK_H
@@ -30,6 +31,7 @@ typedef struct uir_check_options {
     uir_precision precision;
     double f16_tolerance,
         bf16_tolerance;          /* for operands rounded to these types; relative, and of the greatest element */
+    const char *source;          /* a folder of kernels' sources, whose code the last stage runs; NULL: the model's */
     uint64_t limit;              /* operations; 0: 4 million; UINT64_MAX: everything */
     double rtol, atol_relative;  /* 0: 1e-3, 1e-4 */
     const volatile bool *cancel; /* the operation's, for code without progress */

@@ -149,6 +149,11 @@ uir_status uir_compile_print(const uir_compile *compile, uir_stage stage, const 
 /* The same for one kernel, without the module; NOT_FOUND for an unknown name. */
 uir_status uir_compile_print_kernel(const uir_compile *compile, uir_stage stage, const char *name, uir_text *text,
                                     uir_diagnostics *diagnostics);
+/* After RUNS: builds the kernels of a folder that source_folder has written, as native code or a program. `*out_object`
+ * is the caller's to deinitialise; its symbols are those of `*out_igraphs`, in the arena. */
+uir_status uir_compile_build_folder(const uir_compile *compile, const char *folder, const volatile bool *cancel,
+                                    uir_arena *arena, uir_diagnostics *diagnostics, uir_target_object *out_object,
+                                    const uir_igraph ***out_igraphs, uint32_t *out_count);
 /* The instruction set of native code for the device; NULL: none. */
 const char *uir_compile_get_isa(const uir_compile *compile);
 /* Whether PACKAGE makes a program of the kernels, which the driver of the device compiles. */

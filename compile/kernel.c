@@ -156,8 +156,9 @@ static const char interpreter[] = "interpreter";
 struct uir_kernel_runner {
     uir_allocator allocator;
     const uir_igraph *igraph;
+    const uir_kernel_code *code;
     const volatile bool *cancel;
-    uir_target_object object; /* of a device that runs native code */
+    uir_target_object object; /* of a device that runs native code or a program, where it is not in the code */
     uir_text bytecode;        /* of another */
     uir_arena arena;          /* of a description */
     const uir_kernel_format *format;
@@ -238,22 +239,40 @@ static uir_status open_on_device(uir_kernel_runner *r, const uir_device_row *row
     return uir_single_open(&r->allocator, &kernel, row, parameter, &image, diagnostics, &r->single);
 }
 
-/* A program of the kernel alone, which the driver compiles. */
+/* The object that has the kernel, and its symbol there: in the caller's code, or built of the kernel alone. */
+static uir_status find_object(uir_kernel_runner *r, const uir_target *target, const char *variant,
+                              uir_diagnostics *diagnostics, const uir_target_object **out_object,
+                              const char **out_symbol) {
+    const uir_target_build_options options = {.cancel = r->cancel};
+    const uir_target_build_input input = {.variant = variant, .igraphs = &r->igraph, .count = 1};
+    for (uint32_t i = 0; r->code && i < r->code->count; i++) {
+        if (r->code->igraphs[i] != r->igraph) continue;
+        *out_object = r->code->object;
+        *out_symbol = r->code->object->symbols[i];
+        return UIR_STATUS_OK;
+    }
+    UIR_TRY(target->build(&r->allocator, &options, &input, diagnostics, &r->object));
+    *out_object = &r->object;
+    *out_symbol = r->object.symbols[0];
+    return UIR_STATUS_OK;
+}
+
+/* A program that the driver compiles. */
 static uir_status open_program(uir_kernel_runner *r, const uir_device_row *row, const char *parameter,
                                uir_diagnostics *diagnostics) {
-    static const uir_target_build_options plain;
     const uir_target *target = uir_target_of(row);
     const uir_machine *machine = r->igraph->machine;
-    const uir_target_build_input input = {.variant = machine->chip, .igraphs = &r->igraph, .count = 1};
+    const uir_target_object *object;
+    const char *symbol;
     if (strcmp(machine->name, target->name) != 0)
         return uir_error(diagnostics, UIR_STATUS_UNSUPPORTED, NULL, "kernel @%s is for %s:%s, and the device is %s",
                          r->igraph->name, machine->name, machine->chip, row->name);
-    UIR_TRY(target->build(&r->allocator, &plain, &input, diagnostics, &r->object));
-    const uir_driver_image image = {target->program, r->object.bytes, r->object.size};
+    UIR_TRY(find_object(r, target, machine->chip, diagnostics, &object, &symbol));
+    const uir_driver_image image = {target->program, object->bytes, object->size};
     const uir_single_kernel kernel = {.igraph = r->igraph,
-                                      .symbol = r->object.symbols[0],
+                                      .symbol = symbol,
                                       .scratch = target->scratch_bytes(r->igraph),
-                                      .size = r->object.size,
+                                      .size = object->size,
                                       .cancel = r->cancel};
     if (!kernel.scratch.id) return UIR_STATUS_OUT_OF_MEMORY; /* kernels fit their device: sizes overflow nothing */
     return uir_single_open(&r->allocator, &kernel, row, parameter, &image, diagnostics, &r->single);
@@ -287,14 +306,12 @@ static uir_status open_native(uir_kernel_runner *r, const uir_device_row *row, c
     if (!machine.runs_here)
         return uir_error(diagnostics, UIR_STATUS_DEVICE_FAILED, NULL, "this machine cannot run '%s' kernels",
                          machine.variant);
-    const uir_target_build_options options = {.cancel = r->cancel};
-    const uir_target_build_input input = {.variant = machine.variant, .igraphs = &r->igraph, .count = 1};
-    UIR_TRY(target->build(&r->allocator, &options, &input, diagnostics, &r->object));
-    const uir_kernel_image image = {machine.variant, r->object.bytes, r->object.size};
-    const uir_single_kernel kernel = {.igraph = r->igraph,
-                                      .symbol = r->object.symbols[0],
-                                      .scratch = target->scratch_bytes(r->igraph),
-                                      .cancel = r->cancel};
+    const uir_target_object *object;
+    const char *symbol;
+    UIR_TRY(find_object(r, target, machine.variant, diagnostics, &object, &symbol));
+    const uir_kernel_image image = {machine.variant, object->bytes, object->size};
+    const uir_single_kernel kernel = {
+        .igraph = r->igraph, .symbol = symbol, .scratch = target->scratch_bytes(r->igraph), .cancel = r->cancel};
     return kernel.scratch.id ? load(r, &image, &kernel, diagnostics) : UIR_STATUS_OUT_OF_MEMORY;
 }
 
@@ -315,13 +332,13 @@ static uir_status open_runner(uir_kernel_runner *r, const char *name, uir_diagno
 }
 
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
-                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
-                                    uir_kernel_runner **out_runner) {
+                                    const uir_kernel_code *code, const volatile bool *cancel,
+                                    uir_diagnostics *diagnostics, uir_kernel_runner **out_runner) {
     uir_kernel_runner *runner;
     *out_runner = NULL;
     UIR_TRY_ALLOCATE(runner, uir_allocate_zeroed(allocator, sizeof *runner));
     *runner = (uir_kernel_runner){
-        .allocator = *allocator, .igraph = igraph, .cancel = cancel, .object = {.allocator = *allocator}};
+        .allocator = *allocator, .igraph = igraph, .code = code, .cancel = cancel, .object = {.allocator = *allocator}};
     uir_text_init(&runner->bytecode, allocator);
     uir_arena_init(&runner->arena, allocator);
     uir_status status = open_runner(runner, name, diagnostics);

@@ -5,7 +5,7 @@
 #ifndef UIR_COMPILE_KERNEL_H
 #define UIR_COMPILE_KERNEL_H
 
-#include "ir/kernel/igraph.h"
+#include "backends/source/target.h"
 
 /* The device descriptions that kernel texts may name after `on`. */
 typedef struct uir_compile_machines uir_compile_machines;
@@ -36,11 +36,17 @@ typedef struct uir_kernel_runner uir_kernel_runner;
 bool uir_kernel_runner_is_threaded(const char *name);
 /* INVALID_ARGUMENT with a message that lists the runners, for an unknown name. */
 uir_status uir_kernel_runner_check(const char *name, uir_diagnostics *diagnostics);
+/* An object of several kernels, in the order of its symbols. It outlives the runners. */
+typedef struct uir_kernel_code {
+    const uir_target_object *object;
+    const uir_igraph *const *igraphs;
+    uint32_t count;
+} uir_kernel_code;
 /* The same for `name`, and for a runner of another device. `cancel` (or NULL) is polled here and in runs, by runners
- * that can: CANCELLED. */
+ * that can: CANCELLED. `code` (or NULL): a kernel of it is not built again, by runners of native code and programs. */
 uir_status uir_kernel_runner_create(const uir_allocator *allocator, const char *name, const uir_igraph *igraph,
-                                    const volatile bool *cancel, uir_diagnostics *diagnostics,
-                                    uir_kernel_runner **out_runner);
+                                    const uir_kernel_code *code, const volatile bool *cancel,
+                                    uir_diagnostics *diagnostics, uir_kernel_runner **out_runner);
 void uir_kernel_runner_destroy(uir_kernel_runner *runner);
 /* The runner of a kernel in a model for the device `name`: `name`, or the host beside it for a kernel of its machine.
  */

@@ -13,6 +13,7 @@ typedef struct kept_runner {
 struct uir_launcher {
     uir_allocator allocator;
     const uir_lowering *lowering;
+    const uir_kernel_code *code; /* NULL: none */
     const volatile bool *cancel;
     uint32_t threads;
     uir_arena arena;
@@ -38,6 +39,10 @@ void uir_launcher_destroy(uir_launcher *launcher) {
     for (uint32_t i = 0; i < launcher->runners.count; i++) uir_kernel_runner_destroy(launcher->runners.data[i].runner);
     uir_arena_deinit(&launcher->arena);
     uir_release(&allocator, launcher, sizeof *launcher);
+}
+
+void uir_launcher_use(uir_launcher *launcher, const uir_kernel_code *code) {
+    launcher->code = code;
 }
 
 /* ---- finding ---- */
@@ -376,7 +381,8 @@ static uir_status find_runner(uir_launcher *launcher, const uir_igraph *igraph, 
     }
     kept_runner kept = {.igraph = igraph};
     UIR_TRY_ALLOCATE(kept.name, uir_arena_copy_string(&launcher->arena, name, strlen(name)));
-    UIR_TRY(uir_kernel_runner_create(&launcher->allocator, name, igraph, launcher->cancel, diagnostics, &kept.runner));
+    UIR_TRY(uir_kernel_runner_create(&launcher->allocator, name, igraph, launcher->code, launcher->cancel, diagnostics,
+                                     &kept.runner));
     uir_status status = uir_vector_push(&launcher->arena, &launcher->runners, kept);
     if (status != UIR_STATUS_OK) uir_kernel_runner_destroy(kept.runner);
     *out_runner = kept.runner;

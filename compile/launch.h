@@ -15,6 +15,8 @@ typedef struct uir_launcher uir_launcher;
 uir_status uir_launcher_create(const uir_lowering *lowering, const volatile bool *cancel, uint32_t threads,
                                const uir_allocator *allocator, uir_launcher **out_launcher);
 void uir_launcher_destroy(uir_launcher *launcher); /* NULL is fine */
+/* Kernels of the code are run as they are there, by runners made from now on; it must outlive the launcher. */
+void uir_launcher_use(uir_launcher *launcher, const uir_kernel_code *code);
 
 enum { UIR_LAUNCH_MAX_SIZES = 64 };
 typedef struct uir_launch {

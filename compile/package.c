@@ -48,18 +48,40 @@ static bool is_of_device(const uir_compile *c, const uir_igraph *igraph) {
     return !strcmp(igraph->machine->name, c->machine.description.name);
 }
 
+static uir_status list_own(const uir_compile *c, uir_arena *arena, const uir_igraph ***out_igraphs,
+                           uint32_t *out_count) {
+    *out_count = 0;
+    UIR_TRY_ALLOCATE(*out_igraphs, uir_arena_allocate_array(arena, (size_t)c->igraph_count + 1, sizeof **out_igraphs));
+    for (uint32_t i = 0; i < c->igraph_count; i++)
+        if (is_of_device(c, c->igraphs[i])) (*out_igraphs)[(*out_count)++] = c->igraphs[i];
+    return UIR_STATUS_OK;
+}
+
 static uir_status build_program(uir_compile *c, const uir_compile_build *build, uir_arena *scratch,
                                 uir_diagnostics *diagnostics) {
     static const uir_target_build_options plain;
     const uir_igraph **igraphs;
-    uint32_t count = 0;
-    UIR_TRY_ALLOCATE(igraphs, uir_arena_allocate_array(scratch, (size_t)c->igraph_count + 1, sizeof *igraphs));
-    for (uint32_t i = 0; i < c->igraph_count; i++)
-        if (is_of_device(c, c->igraphs[i])) igraphs[count++] = c->igraphs[i];
+    uint32_t count;
+    UIR_TRY(list_own(c, scratch, &igraphs, &count));
     const uir_target_build_input input = {
         .variant = c->machine.variant, .igraphs = igraphs, .count = count, .folder = build ? build->folder : NULL};
     return c->target->build(&c->allocator, build && build->options ? build->options : &plain, &input, diagnostics,
                             &c->program);
+}
+
+uir_status uir_compile_build_folder(const uir_compile *c, const char *folder, const volatile bool *cancel,
+                                    uir_arena *arena, uir_diagnostics *diagnostics, uir_target_object *out_object,
+                                    const uir_igraph ***out_igraphs, uint32_t *out_count) {
+    const uir_target_build_options options = {.cancel = cancel};
+    *out_object = (uir_target_object){.allocator = c->allocator};
+    if (!uir_compile_has_program(c) && !(c->row && uir_device_is_native(c->row)))
+        return uir_error(diagnostics, UIR_STATUS_INVALID_ARGUMENT, NULL,
+                         "device %s runs no kernels that are built from sources",
+                         c->options.device ? c->options.device : "cpu");
+    UIR_TRY(list_own(c, arena, out_igraphs, out_count));
+    const uir_target_build_input input = {
+        .variant = c->machine.variant, .igraphs = *out_igraphs, .count = *out_count, .folder = folder};
+    return c->target->build(&c->allocator, &options, &input, diagnostics, out_object);
 }
 
 /* What a plan needs of objects. */

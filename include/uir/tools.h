@@ -102,6 +102,7 @@ typedef struct uir_model_check_options {
     bool strict;                  /* as for loading */
     const char *const *overrides; /* likewise */
     size_t override_count;
+    const char *source; /* as in uir_debug_options: native code or the device runs these kernels; NULL: the model's */
 } uir_model_check_options;
 /* Compiles the model for a device and compares every stage with the one before, on these inputs: primitives, cleaned
  * graph, groups, loop ASTs, iGraphs, the VM, native code or a device of its own (docs/design.md). UIR_STATUS_DIFFERENT

@@ -90,7 +90,7 @@ static void with_runner(const char *name, runner_test *test) {
     volatile bool cancel = false;
     uir_kernel_runner *runner;
     open_fixture(&f);
-    uir_status status = uir_kernel_runner_create(&f.allocator, name, f.igraph, &cancel, &f.diagnostics, &runner);
+    uir_status status = uir_kernel_runner_create(&f.allocator, name, f.igraph, NULL, &cancel, &f.diagnostics, &runner);
     if (status != UIR_STATUS_OK) fail_msg("%s: %s", name, f.diagnostics.first ? f.diagnostics.first->message : "?");
     test(&f, name, runner, &cancel);
     uir_kernel_runner_destroy(runner);

@@ -496,7 +496,7 @@ static uir_status run_in(run_state *s, uir_context *context) {
     if (status == UIR_STATUS_OK) status = make_buffers(s, context);
     if (status == UIR_STATUS_OK) {
         opt_stop.polled = true;
-        status = uir_kernel_runner_create(&s->allocator, device_of(s->options), s->igraph, &opt_stop.cancel,
+        status = uir_kernel_runner_create(&s->allocator, device_of(s->options), s->igraph, NULL, &opt_stop.cancel,
                                           s->diagnostics, &runner);
         opt_stop.polled = false;
         if (status == UIR_STATUS_OK && opt_stop.cancel) status = UIR_STATUS_CANCELLED; /* it came too late to be seen */

@@ -180,7 +180,8 @@ uir_status load_check_case(uir_context *context, const run_options *options, con
                                      .precision = options->precision,
                                      .strict = options->strict,
                                      .overrides = overridden.names,
-                                     .override_count = overridden.count};
+                                     .override_count = overridden.count,
+                                     .source = options->source};
     progress_set("checking");
     return uir_model_check_file(context, options->model, c->inputs, c->input_count, &check);
 }

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
-from cli import DIGITS, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Lacking, expect, run, run_tests  # noqa: E402
+from cli import DIFFERS, DIGITS, FAILED, PACK, RAN, RUN, RUN_PACKAGE, USAGE, Lacking, expect, run, run_tests  # noqa: E402
 
 DATA = ["--data", os.path.join(os.path.dirname(DIGITS), "test_data_set_0")]
 POCL = tempfile.TemporaryDirectory(prefix="uir-opencl-pocl-")
@@ -147,6 +147,29 @@ def test_check():
         for chip in ("gpu", "cpu"):
             done = run(RUN, DIGITS, "--device", f"opencl:{chip}", "--check", *DATA)
             expect(done.returncode == RAN and re.search(rf"^check opencl:{chip} +[1-9]\d* agree", done.out, re.M), chip, done)
+
+
+def test_check_sources():
+    """The kernels of a folder are checked, and one that writes beside its memory is found."""
+    with folder() as c:
+        place, program = join(c, "k"), join(c, "k", "kernels.cl")
+        command = [RUN, DIGITS, "--device", "opencl:cpu", "--no-cache", *DATA]
+        done = run(*command, "--dump-source", place)
+        expect(done.returncode == RAN, "written", done)
+        done = run(*command, "--check", "--source", place)
+        expect(done.returncode == RAN and re.search(r"^check opencl:cpu +[1-9]\d* agree", done.out, re.M), "as written", done)
+        with open(program) as f:
+            text = f.read()
+        for pattern, change, said in ((r"(k1_pad_phase0(?s:.*?)flat <)( end)", r"\1=\2", "has written behind the memory of %y0"),
+                                      (r"v_mul_f32\(t3, v_set_f32\(0.003921569f\)\)", "t3", "result 0: element")):
+            edited, count = re.subn(pattern, change, text, count=1)
+            expect(count == 1, f"the program has {pattern}")
+            with open(program, "w") as f:
+                f.write(edited)
+            done = run(*command, "--check", "--source", place)
+            expect(done.returncode == DIFFERS and "stage opencl:cpu differs" in done.err and said in done.err, change, done)
+        done = run(RUN, DIGITS, "--device", "interpreter", "--check", "--source", place, *DATA)
+        expect(done.returncode == USAGE, "a device that builds no sources", done)
 
 
 if __name__ == "__main__":
