@@ -76,6 +76,7 @@ struct uir_driver_queue {
     uint32_t point_count;
     uint64_t marked;
     cl_bell *bell; /* rung by the event of a point that somebody waits for */
+    const char *called; /* the last function of the library that a request called */
 };
 
 static inline cl_buffer *cl_buffer_of(const uir_region *region) {

@@ -138,6 +138,13 @@ void uir_opencl_destroy_queue(uir_driver_queue *queue) {
     uir_release(&d->allocator, queue, sizeof *queue);
 }
 
+/* Calls the library; a failure is told with the function's name. */
+#define CALL(queue, function, ...) ((queue)->called = #function, (queue)->device->cl.function(__VA_ARGS__))
+
+static uir_status explain(const uir_driver_queue *queue, int32_t error, uir_diagnostics *diagnostics) {
+    return error ? uir_opencl_fail(error, queue->called, diagnostics) : UIR_STATUS_OK;
+}
+
 /* ---- requests ---- */
 /* A launch of one phase. */
 typedef struct cl_request {
@@ -148,61 +155,63 @@ typedef struct cl_request {
 } cl_request;
 
 /* Sets an argument that is not so already. `value` NULL: local memory. */
-static int32_t set_argument(const uir_driver_device *d, const cl_phase *phase, uint32_t at, size_t size,
+static int32_t set_argument(uir_driver_queue *queue, const cl_phase *phase, uint32_t at, size_t size,
                             const void *value) {
     cl_argument *was = &phase->arguments[at], is = {.size = size};
     if (value) memcpy(&is.bits, value, size);
     if (was->size == size && was->bits == is.bits) return 0;
     was->size = 0;
-    int32_t error = d->cl.clSetKernelArg(phase->kernel, at, size, value);
+    int32_t error = CALL(queue, clSetKernelArg, phase->kernel, at, size, value);
     if (!error) *was = is;
     return error;
 }
 
-static int32_t set_pointer(const uir_driver_device *d, const cl_phase *phase, uint32_t at, const uir_region *region) {
-    cl_handle memory = region->buffer ? cl_buffer_of(region)->memory : d->nothing;
+static int32_t set_pointer(uir_driver_queue *queue, const cl_phase *phase, uint32_t at, const uir_region *region) {
+    cl_handle memory = region->buffer ? cl_buffer_of(region)->memory : queue->device->nothing;
     uint64_t offset = region->buffer ? region->offset : 0;
-    int32_t error = set_argument(d, phase, at, sizeof memory, &memory);
-    return error ? error : set_argument(d, phase, at + 1, sizeof offset, &offset);
+    int32_t error = set_argument(queue, phase, at, sizeof memory, &memory);
+    return error ? error : set_argument(queue, phase, at + 1, sizeof offset, &offset);
 }
 
 /* The work-item of a group has scratch in global memory, several have it in local memory. */
-static int32_t set_scratch(const uir_driver_device *d, const cl_request *request, uint32_t at) {
+static int32_t set_scratch(uir_driver_queue *queue, const cl_request *request, uint32_t at) {
     enum { LEAST_LOCAL = 16 };
     const cl_prepared *p = request->launch->state;
     const uir_region *workspace = &request->launch->workspace;
     bool is_local = request->phase->group_size > 1;
-    cl_handle memory = is_local || !workspace->buffer ? d->nothing : cl_buffer_of(workspace)->memory;
+    cl_handle memory = is_local || !workspace->buffer ? queue->device->nothing : cl_buffer_of(workspace)->memory;
     size_t local = is_local && p->scratch_size ? (size_t)p->scratch_size : LEAST_LOCAL;
-    int32_t error = set_argument(d, request->phase, at, sizeof memory, &memory);
-    if (!error) error = set_argument(d, request->phase, at + 1, sizeof p->scratch_size, &p->scratch_size);
-    return error ? error : set_argument(d, request->phase, at + 2, local, NULL);
+    int32_t error = set_argument(queue, request->phase, at, sizeof memory, &memory);
+    if (!error) error = set_argument(queue, request->phase, at + 1, sizeof p->scratch_size, &p->scratch_size);
+    return error ? error : set_argument(queue, request->phase, at + 2, local, NULL);
 }
 
-static int32_t set_arguments(const uir_driver_device *d, const cl_request *request) {
+static int32_t set_arguments(uir_driver_queue *queue, const cl_request *request) {
     const uir_driver_launch *launch = request->launch;
     const cl_kernel *kernel = cl_kernel_of(launch->kernel);
     const cl_prepared *p = launch->state;
     cl_phase *phase = request->phase;
-    uint64_t age = __atomic_load_n(&d->memory_age, __ATOMIC_RELAXED);
+    uint64_t age = __atomic_load_n(&queue->device->memory_age, __ATOMIC_RELAXED);
     uint32_t at = 0;
     int32_t error = 0;
     for (uint32_t i = 0; phase->memory_age != age && i < kernel->argument_count; i++) phase->arguments[i].size = 0;
     phase->memory_age = age;
     for (uint32_t i = 0; i < launch->pointer_count && !error; i++, at += 2)
-        error = set_pointer(d, phase, at, &launch->pointers[i]);
-    if (!error) error = set_argument(d, phase, at++, sizeof p->symbols, &p->symbols);
-    if (!error) error = set_argument(d, phase, at++, sizeof request->begin, &request->begin);
-    if (!error) error = set_argument(d, phase, at++, sizeof request->end, &request->end);
-    return error ? error : set_scratch(d, request, at);
+        error = set_pointer(queue, phase, at, &launch->pointers[i]);
+    if (!error) error = set_argument(queue, phase, at++, sizeof p->symbols, &p->symbols);
+    if (!error) error = set_argument(queue, phase, at++, sizeof request->begin, &request->begin);
+    if (!error) error = set_argument(queue, phase, at++, sizeof request->end, &request->end);
+    return error ? error : set_scratch(queue, request, at);
 }
 
-static int32_t submit(uir_driver_device *d, cl_handle queue, const cl_request *request) {
+static int32_t submit(uir_driver_queue *queue, const cl_request *request) {
+    uir_driver_device *d = queue->device;
     size_t local = request->phase->group_size, global = request->groups * local;
     pthread_mutex_lock(&d->lock);
-    int32_t error = set_arguments(d, request);
+    int32_t error = set_arguments(queue, request);
     if (!error)
-        error = d->cl.clEnqueueNDRangeKernel(queue, request->phase->kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+        error = CALL(queue, clEnqueueNDRangeKernel, queue->queue, request->phase->kernel, 1, NULL, &global, &local, 0,
+                     NULL, NULL);
     pthread_mutex_unlock(&d->lock);
     return error;
 }
@@ -217,13 +226,14 @@ uir_status uir_opencl_launch_nothing(uir_driver_device *d, const cl_kernel *kern
     const uir_driver_launch launch = {
         .kernel = &kernel->base, .pointer_count = count, .pointers = none, .state = &prepared};
     const cl_request request = {.launch = &launch, .phase = phase, .groups = 1};
-    cl_handle queue = d->cl.clCreateCommandQueue(d->context, d->device, 0, &error);
+    uir_driver_queue queue = {.device = d};
+    queue.queue = CALL(&queue, clCreateCommandQueue, d->context, d->device, 0, &error);
     bool has_queue = !error;
-    if (has_queue) error = submit(d, queue, &request);
-    if (!error) error = d->cl.clFinish(queue);
-    if (has_queue) d->cl.clReleaseCommandQueue(queue);
+    if (has_queue) error = submit(&queue, &request);
+    if (!error) error = CALL(&queue, clFinish, queue.queue);
+    if (has_queue) d->cl.clReleaseCommandQueue(queue.queue);
     uir_release(&d->allocator, none, ((size_t)count + 1) * sizeof *none);
-    return error ? uir_opencl_fail(error, "clEnqueueNDRangeKernel", diagnostics) : UIR_STATUS_OK;
+    return explain(&queue, error, diagnostics);
 }
 
 /* A kernel's regions are in device memory, and the workspace begins a buffer. */
@@ -256,45 +266,43 @@ uir_status uir_opencl_launch(uir_driver_queue *queue, const uir_driver_launch *l
             return uir_error(diagnostics, UIR_STATUS_LIMIT, NULL, "kernel %s has too many parallel indices",
                              kernel->name);
         request.groups = (size_t)groups;
-        int32_t error = submit(queue->device, queue->queue, &request);
-        if (error) return uir_opencl_fail(error, "clEnqueueNDRangeKernel", diagnostics);
+        UIR_TRY(explain(queue, submit(queue, &request), diagnostics));
     }
     return UIR_STATUS_OK;
 }
 
 /* A marker in the queue would be reached before the host copies: so between two places of the host it waits. */
 static int32_t copy_on_host(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
-    int32_t error = queue->device->cl.clFinish(queue->queue);
+    int32_t error = CALL(queue, clFinish, queue->queue);
     for (uint64_t i = 0; i < c->rows && !error; i++)
         memmove(to + i * c->to_pitch, from + i * c->from_pitch, (size_t)c->row_bytes);
     return error;
 }
 
 static int32_t copy_stretch(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
-    const cl_library *cl = &queue->device->cl;
     size_t size = (size_t)c->row_bytes, at = (size_t)c->to.offset, of = (size_t)c->from.offset;
     if (from)
-        return cl->clEnqueueWriteBuffer(queue->queue, cl_buffer_of(&c->to)->memory, 0, at, size, from, 0, NULL, NULL);
+        return CALL(queue, clEnqueueWriteBuffer, queue->queue, cl_buffer_of(&c->to)->memory, 0, at, size, from, 0, NULL,
+                    NULL);
     cl_handle source = cl_buffer_of(&c->from)->memory;
-    if (to) return cl->clEnqueueReadBuffer(queue->queue, source, 0, of, size, to, 0, NULL, NULL);
+    if (to) return CALL(queue, clEnqueueReadBuffer, queue->queue, source, 0, of, size, to, 0, NULL, NULL);
     cl_handle target = cl_buffer_of(&c->to)->memory;
-    return cl->clEnqueueCopyBuffer(queue->queue, source, target, of, at, size, 0, NULL, NULL);
+    return CALL(queue, clEnqueueCopyBuffer, queue->queue, source, target, of, at, size, 0, NULL, NULL);
 }
 
 /* Rows by their first byte and a pitch: a rectangle whose origin is a byte of the buffer. */
 static int32_t copy_rows(uir_driver_queue *queue, const uir_driver_copy *c, char *to, const char *from) {
-    const cl_library *cl = &queue->device->cl;
     size_t size[3] = {(size_t)c->row_bytes, (size_t)c->rows, 1}, zero[3] = {0}, at[3] = {(size_t)c->to.offset},
            of[3] = {(size_t)c->from.offset}, to_pitch = (size_t)c->to_pitch, from_pitch = (size_t)c->from_pitch;
     if (from)
-        return cl->clEnqueueWriteBufferRect(queue->queue, cl_buffer_of(&c->to)->memory, 0, at, zero, size, to_pitch, 0,
-                                            from_pitch, 0, from, 0, NULL, NULL);
+        return CALL(queue, clEnqueueWriteBufferRect, queue->queue, cl_buffer_of(&c->to)->memory, 0, at, zero, size,
+                    to_pitch, 0, from_pitch, 0, from, 0, NULL, NULL);
     cl_handle source = cl_buffer_of(&c->from)->memory;
     if (to)
-        return cl->clEnqueueReadBufferRect(queue->queue, source, 0, of, zero, size, from_pitch, 0, to_pitch, 0, to, 0,
-                                           NULL, NULL);
-    return cl->clEnqueueCopyBufferRect(queue->queue, source, cl_buffer_of(&c->to)->memory, of, at, size, from_pitch, 0,
-                                       to_pitch, 0, 0, NULL, NULL);
+        return CALL(queue, clEnqueueReadBufferRect, queue->queue, source, 0, of, zero, size, from_pitch, 0, to_pitch, 0,
+                    to, 0, NULL, NULL);
+    return CALL(queue, clEnqueueCopyBufferRect, queue->queue, source, cl_buffer_of(&c->to)->memory, of, at, size,
+                from_pitch, 0, to_pitch, 0, 0, NULL, NULL);
 }
 
 /* One row after the other. */
@@ -323,7 +331,7 @@ uir_status uir_opencl_copy(uir_driver_queue *queue, const uir_driver_copy *c, ui
                     : c->rows == 1 ? copy_stretch(queue, c, to, from)
                     : is_rectangle ? copy_rows(queue, c, to, from)
                                    : copy_each(queue, c, to, from);
-    return error ? uir_opencl_fail(error, "clEnqueueCopyBuffer", diagnostics) : UIR_STATUS_OK;
+    return explain(queue, error, diagnostics);
 }
 
 uir_status uir_opencl_fill(uir_driver_queue *queue, const uir_region *region, unsigned char value,
@@ -332,11 +340,10 @@ uir_status uir_opencl_fill(uir_driver_queue *queue, const uir_region *region, un
     UIR_TRY(uir_driver_check_region(queue->device, region, "the destination of a fill", diagnostics));
     if (!region->size) return UIR_STATUS_OK;
     char *host = cl_host_of(region);
-    int32_t error =
-        host ? queue->device->cl.clFinish(queue->queue)
-             : queue->device->cl.clEnqueueFillBuffer(queue->queue, cl_buffer_of(region)->memory, &value, 1,
-                                                     (size_t)region->offset, (size_t)region->size, 0, NULL, NULL);
-    if (error) return uir_opencl_fail(error, "clEnqueueFillBuffer", diagnostics);
+    int32_t error = host ? CALL(queue, clFinish, queue->queue)
+                         : CALL(queue, clEnqueueFillBuffer, queue->queue, cl_buffer_of(region)->memory, &value, 1,
+                                (size_t)region->offset, (size_t)region->size, 0, NULL, NULL);
+    UIR_TRY(explain(queue, error, diagnostics));
     if (host) memset(host, value, (size_t)region->size);
     return UIR_STATUS_OK;
 }
@@ -363,14 +370,13 @@ static cl_handle event_of(const uir_driver_queue *queue, uint64_t point) {
 
 uir_status uir_opencl_follow(uir_driver_queue *queue, uir_driver_queue *other, uint64_t point,
                              uir_diagnostics *diagnostics) {
-    const cl_library *cl = &queue->device->cl;
     UIR_TRY(check_there(queue, diagnostics));
     UIR_TRY(uir_driver_check_follow(queue->device, other->device, point, other->marked, diagnostics));
     cl_handle event = event_of(other, point);
     if (other == queue || !event) return UIR_STATUS_OK;
-    int32_t error = cl->clFlush(other->queue);
-    if (!error) error = cl->clEnqueueBarrierWithWaitList(queue->queue, 1, &event, NULL);
-    return error ? uir_opencl_fail(error, "clEnqueueBarrierWithWaitList", diagnostics) : UIR_STATUS_OK;
+    int32_t error = CALL(queue, clFlush, other->queue);
+    if (!error) error = CALL(queue, clEnqueueBarrierWithWaitList, queue->queue, 1, &event, NULL);
+    return explain(queue, error, diagnostics);
 }
 
 static void fail(uir_driver_failure *failure, int32_t error) {
