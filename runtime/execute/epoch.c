@@ -514,15 +514,18 @@ static uir_status try_tensor(uir_runtime *r, uint32_t tensor) {
 }
 
 static uir_status try_launch(uir_runtime *r, uint32_t step) {
-    uir_diagnostics *diagnostics = r->diagnostics;
+    uir_diagnostics *diagnostics = r->diagnostics, said;
     bool conditional = r->analysis->steps[step].conditional;
-    if (conditional) r->diagnostics = NULL;
+    uir_diagnostics_init(&said, &r->allocator);
+    if (conditional) r->diagnostics = &said;
     uir_status status = uir_rt_launch_prepare(r, step);
     r->diagnostics = diagnostics;
     r->launches[r->analysis->steps[step].index].invalid = status != UIR_STATUS_OK;
-    if (conditional && status == UIR_STATUS_DEVICE_FAILED)
-        return uir_rt_fail_step(r, step, status, "the device refuses the step's kernel");
-    return conditional && status != UIR_STATUS_OUT_OF_MEMORY ? UIR_STATUS_OK : status;
+    if (conditional && status != UIR_STATUS_OUT_OF_MEMORY && status != UIR_STATUS_DEVICE_FAILED) status = UIR_STATUS_OK;
+    if (conditional && status != UIR_STATUS_OK && said.first)
+        (void)uir_rt_fail_step(r, step, status, "%s", said.first->message);
+    uir_diagnostics_deinit(&said);
+    return status;
 }
 
 static uir_status place_blocks(uir_runtime *r, uir_rt_epoch *epoch) {
