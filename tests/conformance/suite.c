@@ -1,18 +1,19 @@
 /* The onnx backend suite over the public API.
  *
- *   conformance_suite [--data DIR] [--device NAME] [--interpret] [--compiled] [--by-kernels N] [--every N] [--jobs N]
- *                     [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N] [--seed N]
+ *   conformance_suite [--data DIR] [--device NAME] [--interpret] [--compiled] [--by-kernels N] [--every N [--from K]]
+ *                     [--jobs N] [--timeout SECONDS] [--filter TEXT] [--verbose] [--at-least N] [--seed N]
  *
  * The device is the interpreter of primitives unless one is given. `--compiled` waits for compiled kernels,
  * `--by-kernels N`: at least N tests must run without a node that has no kernel; `--every N` takes each N-th test
- * alone; `--seed N` gives each test a device of its own seed, drawn from N and the test's name. In: the folder `onnx/backend/test/data` of the onnx package. Each test is a folder with a model and a data
- * set; it runs in a process of its own, so that a crash or a hang is one failure. Out: a line per failure, a table of
- * what is missing by op, and `N passed, M failed, S skipped`. A test passes when every output agrees (rtol 1e-3, atol
- * 1e-7; dtype, shape, integers and strings exactly; the real models carry their own tolerance). One that uses something
- * unsupported, said so when the model is loaded, is skipped and listed with its reason. Random numbers are numpy's in
- * what is expected and ours in what comes out: of those the distribution must agree. Skipped too is one whose expected
- * zeros are the rounding noise of another algorithm (it agrees within half a unit in the last place of the greatest
- * element). Everything else has failed. */
+ * alone, from the K-th on, counted from 0; `--seed N` gives each test a device of its own seed, drawn from N and the
+ * test's name. In: the folder `onnx/backend/test/data` of the onnx package. Each test is a folder with a model and a
+ * data set; it runs in a process of its own, so that a crash or a hang is one failure. Out: a line per failure, a table
+ * of what is missing by op, and `N passed, M failed, S skipped`. A test passes when every output agrees (rtol 1e-3,
+ * atol 1e-7; dtype, shape, integers and strings exactly; the real models carry their own tolerance). One that uses
+ * something unsupported, said so when the model is loaded, is skipped and listed with its reason. Random numbers are
+ * numpy's in what is expected and ours in what comes out: of those the distribution must agree. Skipped too is one
+ * whose expected zeros are the rounding noise of another algorithm (it agrees within half a unit in the last place of
+ * the greatest element). Everything else has failed. */
 #include "uir/uir.h"
 #include "tools/run/query.h"
 
@@ -45,7 +46,7 @@ typedef struct test {
 
 typedef struct settings {
     const char *filter, *device;
-    int jobs, timeout, at_least, by_kernels, every, seed;
+    int jobs, timeout, at_least, by_kernels, every, from, seed;
     bool verbose, compiled, interpret;
 } settings;
 
@@ -438,7 +439,7 @@ static test *find_tests(const char *data, const settings *s, size_t *out_count) 
     }
     if (count) qsort(tests, count, sizeof *tests, by_name);
     size_t kept = 0;
-    for (size_t i = 0; i < count; i += (size_t)s->every) tests[kept++] = tests[i];
+    for (size_t i = (size_t)s->from; i < count; i += (size_t)s->every) tests[kept++] = tests[i];
     count = kept;
     *out_count = count;
     return tests;
@@ -530,6 +531,8 @@ int main(int argc, char **argv) {
             s.by_kernels = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--every") == 0)
             s.every = atoi(argv[++i]);
+        else if (value && strcmp(argv[i], "--from") == 0)
+            s.from = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--seed") == 0)
             s.seed = atoi(argv[++i]);
         else if (value && strcmp(argv[i], "--data") == 0)
@@ -548,6 +551,7 @@ int main(int argc, char **argv) {
         }
     }
     if (s.every < 1) s.every = 1;
+    if (s.from < 0) s.from = 0;
     if (s.jobs < 1 || s.jobs > MOST_JOBS) s.jobs = 2;
     if (!data) data = find_data(&found);
     if (!data) {

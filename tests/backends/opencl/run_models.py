@@ -7,21 +7,16 @@ all its data sets. Out: a line per failure, then `N passed, M failed, S skipped`
 """
 import glob
 import os
-import re
 import sys
-import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from device import NO_DEVICE, folder, has_device  # noqa: E402
 from suite import MODELS, NO_MODELS, Suite, find_model, list_models, make_parser, run  # noqa: E402
 
 SMALL = {"cpu": ["gru_seq", "lstm_classifier", "dlrm", "silero_vad", "espcn", "ppocr_cls"],
          "gpu": ["gru_seq", "lstm_classifier", "silero_vad"]}
 BY_HOST = ["yolo_tiny"]  # the host computes a part: NonMaxSuppression
 suite = Suite()
-
-
-def has_device():
-    return re.search(r"^opencl\n  chips: gpu, cpu$", run("uir-run", "--list-devices").stdout, re.M) is not None
 
 
 def find_data(model, every):
@@ -59,11 +54,9 @@ def main():
         suite.skip(NO_MODELS)
         return suite.end()
     if not has_device():
-        suite.skip("needs opencl: a device that the OpenCL library finds")
+        suite.skip(NO_DEVICE)
         return suite.end()
-    with tempfile.TemporaryDirectory(prefix="uir-opencl-models-") as scratch:
-        os.environ["POCL_CACHE_DIR"] = os.path.join(scratch, "pocl")
-        os.mkdir(os.environ["POCL_CACHE_DIR"])
+    with folder() as scratch:
         for chip in [options.chip] if options.chip else sorted(SMALL):
             for name in options.models or (list_models() if options.all else SMALL[chip]):
                 check_model(name, chip, options.all, scratch)

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""The ONNX backend suite on an OpenCL device of the system, as PoCL: `run_onnx.py --chip CHIP [OPTION...]`.
+
+In: the programs in $UIR_BIN; further options are those of conformance_suite. Out: what it prints, in the end
+`N passed, M failed, S skipped`; without an OpenCL device all is skipped."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from device import CHIPS, NO_DEVICE, folder, has_device  # noqa: E402
+from suite import BIN, ROOT, Suite, make_parser  # noqa: E402
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--chip", choices=CHIPS, required=True)
+    options, words = parser.parse_known_args()
+    if not has_device():
+        suite = Suite()
+        suite.skip(NO_DEVICE)
+        return suite.end()
+    with folder():
+        return subprocess.run([os.path.join(BIN, "conformance_suite"), "--device", f"opencl:{options.chip}", *words],
+                              cwd=ROOT, stdin=subprocess.DEVNULL).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
