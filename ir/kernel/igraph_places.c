@@ -250,7 +250,11 @@ static int64_t round_up(int64_t bytes, int64_t alignment) {
  * follow. */
 static bool fits(const places *p, uint32_t a, uint32_t b) {
     const uir_ipointer *small = &p->g->pointers.data[a], *large = &p->g->pointers.data[b];
-    int64_t alignment = p->g->machine->spaces[small->space].alignment, low, most, least, high;
+    const uir_space *space = &p->g->machine->spaces[small->space];
+    int64_t alignment = space->alignment, low, most, least, high;
+    /* A register has an element; threads that share registers keep the places that they have. */
+    if (space->roles & UIR_SPACE_REGISTERS && uir_dtype_bits(small->dtype) != uir_dtype_bits(large->dtype))
+        return false;
     uir_dim_bounds(p->g->dims, p->buffers[a].bytes, &low, &most);
     uir_dim_bounds(p->g->dims, p->buffers[b].bytes, &least, &high);
     if (small->instances <= large->instances) {
@@ -304,7 +308,6 @@ static bool may_share(const uir_igraph *g, uint32_t index) {
     const uir_space *space = &g->machine->spaces[p->space];
     int64_t elements;
     return p->role == UIR_IPOINTER_LOCAL && p->over == NONE && space->scope == UIR_SCOPE_UNIT &&
-           !(space->roles & UIR_SPACE_REGISTERS) &&
            !(uir_dim_is_const(g->dims, p->element_span, &elements) && elements <= 1);
 }
 

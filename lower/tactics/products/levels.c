@@ -281,6 +281,12 @@ static uir_status tell_few(product *p) {
     t->unknown_rows = true;
     if (!t->few) return UIR_STATUS_OK;
     uir_condition is_few = {UIR_RELATION_LE, p->sides[ROWS].extent, uir_tactic_number(t, most)};
+    for (uint32_t i = 0; i < t->f->requires_.count; i++) { /* of another product of these rows */
+        const uir_condition *c = &t->f->requires_.data[i];
+        if (c->relation == is_few.relation && uir_dim_equal(c->left, is_few.left) &&
+            uir_dim_equal(c->right, is_few.right))
+            return UIR_STATUS_OK;
+    }
     return uir_vector_push(&t->f->arena, &t->f->requires_, is_few);
 }
 
