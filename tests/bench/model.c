@@ -1,9 +1,11 @@
-/* uir-bench-model MODEL CACHE THREADS [cpu]: one open model that is told what to do line by line, so that no start of a
- * process is in a time.
+/* uir-bench-model MODEL CACHE THREADS [cpu] [on DEVICE]: one open model that is told what to do line by line, so that
+ * no start of a process is in a time.
  *
  * In, on standard input, and what each is answered with on standard output:
  *
  * - data DIR: binds input_N.pb, runs once; ok MILLISECONDS NATIVE_CALLS OTHER_CALLS
+ *
+ * - place DIR: as data, with the inputs and the results in the memory of the model's device, where it has one
  *
  * - count: what the kernels of a run compute; ok FLOPS
  *
@@ -16,10 +18,12 @@
  * the work, and the time is the wall's from before the first begins until the last is done
  *
  * Before the first, when the model is open: ok MILLISECONDS. "error TEXT" where something failed. With `cpu` the runs'
- * times are of the processor time of the whole process instead of the wall's. Uses the public API alone. */
+ * times are of the processor time of the whole process instead of the wall's. DEVICE is as of uir-run, else the CPU.
+ * Uses the public API alone. */
 #define _POSIX_C_SOURCE 200809L
 #include "backends/cpu/driver/limits.h"
 #include "tools/run/query.h"
+#include <uir/device.h>
 #include <uir/uir.h>
 
 #include <pthread.h>
@@ -57,22 +61,29 @@ static bool failed(uir_status status) {
     return true;
 }
 
-static void bind_data(const char *folder) {
+/* ---- data ---- */
+static uir_value *there[2 * MOST_INPUTS]; /* inputs and results in the memory of the model's device */
+
+static bool bind_inputs(const char *folder) {
     char path[4300];
     size_t count = uir_model_input_count(model);
-    if (count > MOST_INPUTS) {
-        puts("error too many inputs");
-        return;
+    if (count > MOST_INPUTS || uir_model_output_count(model) > MOST_INPUTS) {
+        puts("error too many inputs or outputs");
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         uir_value *value = NULL;
         snprintf(path, sizeof path, "%s/input_%zu.pb", folder, i);
-        if (failed(uir_value_load_file(context, path, NULL, query_input(model, i).kind, &value))) return;
+        if (failed(uir_value_load_file(context, path, NULL, query_input(model, i).kind, &value))) return false;
         uir_status status = uir_session_set_input(session, i, value);
         uir_value_destroy(inputs[i]);
         inputs[i] = value;
-        if (failed(status)) return;
+        if (failed(status)) return false;
     }
+    return true;
+}
+
+static void run_once(void) {
     double start = ms_of(CLOCK_MONOTONIC);
     if (failed(uir_session_run(session))) return;
     double ms = ms_of(CLOCK_MONOTONIC) - start;
@@ -81,6 +92,40 @@ static void bind_data(const char *folder) {
            (unsigned long long)(s.vm_calls + s.host_calls + s.interpreter_calls));
 }
 
+static void bind_data(const char *folder) {
+    if (bind_inputs(folder)) run_once();
+}
+
+/* A tensor of the value's type and shape, and with its elements where the host has them. */
+static uir_status copy_there(uir_device *device, uir_value *value, uir_value **out_value) {
+    const void *data = uir_value_get_data(value);
+    uir_status status = uir_value_create_on_device(device, uir_value_get_dtype(value), uir_value_get_rank(value),
+                                                   uir_value_get_shape(value), out_value);
+    if (status != UIR_STATUS_OK || !data) return status;
+    return uir_value_write(*out_value, 0, data, uir_value_get_byte_size(value));
+}
+
+/* The results have shapes after a run. */
+static void place_data(const char *folder) {
+    uir_device *device = uir_model_get_device(model);
+    if (!bind_inputs(folder)) return;
+    for (size_t i = 0; device && i < uir_model_input_count(model); i++) {
+        if (failed(copy_there(device, inputs[i], &there[i]))) return;
+        if (failed(uir_session_bind_input_value(session, i, uir_value_get_rank(inputs[i]),
+                                                uir_value_get_shape(inputs[i]), NULL, there[i])))
+            return;
+    }
+    if (failed(uir_session_run(session))) return;
+    for (size_t i = 0; device && i < uir_model_output_count(model); i++) {
+        uir_value *value, **place = &there[MOST_INPUTS + i];
+        if (failed(uir_session_get_output(session, i, &value)) || failed(copy_there(device, value, place)) ||
+            failed(uir_session_bind_output_value(session, i, 0, NULL, *place)))
+            return;
+    }
+    run_once();
+}
+
+/* ---- what is measured ---- */
 static void count_flops(void) {
     uint64_t flops = 0;
     uir_node_statistics node;
@@ -212,8 +257,8 @@ static void limit_for(const char *arguments) {
     free(l.to);
 }
 
-static bool open_model(char **arguments) {
-    uir_model_options options = {.struct_size = sizeof options, .wait = true, .cache = arguments[2]};
+static bool open_model(char **arguments, const char *device) {
+    uir_model_options options = {.struct_size = sizeof options, .device = device, .wait = true, .cache = arguments[2]};
     uir_session_options threads = {.struct_size = sizeof threads, .threads = thread_count};
     double start = ms_of(CLOCK_MONOTONIC);
     if (failed(uir_model_load_file(context, arguments[1], &options, &model))) return false;
@@ -224,9 +269,12 @@ static bool open_model(char **arguments) {
 
 int main(int argc, char **argv) {
     char line[4200];
-    bool cpu = argc == 5 && !strcmp(argv[4], "cpu");
-    if (argc != 4 && !cpu) {
-        fputs("usage: uir-bench-model MODEL CACHE THREADS [cpu]; tests/bench/models.py runs it\n", stderr);
+    int taken = 4;
+    bool cpu = argc > taken && !strcmp(argv[taken], "cpu");
+    taken += cpu;
+    const char *device = argc == taken + 2 && !strcmp(argv[taken], "on") ? argv[taken + 1] : NULL;
+    if (argc != taken + 2 * (device != NULL)) {
+        fputs("usage: uir-bench-model MODEL CACHE THREADS [cpu] [on DEVICE]; tests/bench/models.py runs it\n", stderr);
         return 2;
     }
     if (cpu) run_clock = CLOCK_PROCESS_CPUTIME_ID;
@@ -237,11 +285,13 @@ int main(int argc, char **argv) {
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (uir_context_create(NULL, &context) != UIR_STATUS_OK) return 5;
-    bool open = open_model(argv);
+    bool open = open_model(argv, device);
     while (open && fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         if (!strncmp(line, "data ", 5))
             bind_data(line + 5);
+        else if (!strncmp(line, "place ", 6))
+            place_data(line + 6);
         else if (!strcmp(line, "count"))
             count_flops();
         else if (!strncmp(line, "save ", 5))
@@ -255,6 +305,7 @@ int main(int argc, char **argv) {
     }
     uir_session_destroy(session);
     for (size_t i = 0; i < MOST_INPUTS; i++) uir_value_destroy(inputs[i]);
+    for (size_t i = 0; i < 2 * MOST_INPUTS; i++) uir_value_destroy(there[i]);
     uir_model_destroy(model);
     uir_context_destroy(context);
     return open ? 0 : 1;

@@ -196,9 +196,9 @@ def start_peer(name, model, threads, clock=()):
     return engine
 
 
-def warm_cache(program, model, cache):
-    """Opened once beforehand, so that the compiled kernels are there."""
-    engine = Engine([program, model, cache, "1"])
+def warm_cache(program, model, cache, *words):
+    """Opened once beforehand, so that the compiled kernels are there. `words` come after the number of threads."""
+    engine = Engine([program, model, cache, "1", *words])
     try:
         engine.wait()
     finally:
