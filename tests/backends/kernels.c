@@ -1,6 +1,7 @@
 #define _DEFAULT_SOURCE
 #include "tests/backends/kernels.h"
 
+#include "ir/kernel/igraph_synchronise.h"
 #include "tests/ir/kernel/campaign/generate.h"
 #include "tests/ir/kernel/campaign/single.h"
 
@@ -37,8 +38,23 @@ static bool is_for_machine(const kernel_tests *t, const uir_igraph *g) {
            uir_igraph_count_symbols(g, UIR_ISYMBOL_TILE) <= KERNEL_TESTS_MAX_DIMS;
 }
 
-static void take_kernel(kernel_tests *t, const char *text, size_t length, const char *file) {
-    uir_igraph *igraph = harness_read(&t->h, text, length, file);
+/* A kernel in program order, of a machine whose units have threads, with its barriers. */
+static uir_igraph *synchronise(kernel_tests *t, const char *text, size_t length, const char *file) {
+    uir_igraph *igraph = NULL;
+    uir_diagnostics *diagnostics = &t->h.diagnostics;
+    uir_status status = uir_igraph_parse(&t->h.allocator, uir_compile_machines_get(t->h.devices), text, length, file,
+                                         diagnostics, &igraph);
+    if (status == UIR_STATUS_OK) status = uir_igraph_verify(igraph, diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_igraph_synchronise(igraph);
+    if (status == UIR_STATUS_OK) status = uir_igraph_verify(igraph, diagnostics);
+    if (status == UIR_STATUS_OK) status = uir_igraph_form_runs(igraph, diagnostics);
+    if (status == UIR_STATUS_OK) return igraph;
+    uir_igraph_destroy(igraph);
+    return NULL;
+}
+
+static void take_kernel(kernel_tests *t, const char *text, size_t length, const char *file, bool is_synchronised) {
+    uir_igraph *igraph = is_synchronised ? harness_read(&t->h, text, length, file) : synchronise(t, text, length, file);
     if (!igraph) {
         kernel_tests_fail(t, "%s: a kernel is refused", file);
     } else if (!is_for_machine(t, igraph) || t->count == KERNEL_TESTS_MAX) {
@@ -63,7 +79,7 @@ static void read_file(kernel_tests *t, const char *path) {
         begin += *begin == '\n';
         end = strstr(begin, "\n}");
         if (!end) break;
-        take_kernel(t, begin, (size_t)(end + 2 - begin), path);
+        take_kernel(t, begin, (size_t)(end + 2 - begin), path, true);
         at = end + 2;
     }
     if (file) fclose(file);
@@ -96,17 +112,6 @@ static const uir_machine *find_machine(kernel_tests *t) {
     return machine;
 }
 
-/* Whether the machine executes the kernel, which is drawn for one that executes more. */
-static bool is_legal(kernel_tests *t, const uir_text *text) {
-    uir_igraph *igraph = NULL;
-    bool legal = uir_igraph_parse(&t->h.allocator, uir_compile_machines_get(t->h.devices), text->data, text->length,
-                                  "generated", &t->h.diagnostics, &igraph) == UIR_STATUS_OK &&
-                 uir_igraph_verify(igraph, &t->h.diagnostics) == UIR_STATUS_OK;
-    uir_igraph_destroy(igraph);
-    uir_diagnostics_clear(&t->h.diagnostics);
-    return legal;
-}
-
 /* A text whose kernels are on the CPU becomes one of the tested machine's. */
 static void take_generated(kernel_tests *t, const uir_text *made, const char *file) {
     static const char cpu[] = " on cpu {";
@@ -114,21 +119,18 @@ static void take_generated(kernel_tests *t, const uir_text *made, const char *fi
     const char *at = machine ? strstr(made->data, cpu) : NULL;
     uir_text text;
     if (!at) {
-        take_kernel(t, made->data, made->length, file);
+        take_kernel(t, made->data, made->length, file, true);
         return;
     }
     uir_text_init(&text, &t->h.allocator);
     uir_text_append_format(&text, "%.*s on %s \"%s\" {%s", (int)(at - made->data), made->data, machine->name,
                            machine->chip, at + strlen(cpu));
-    if (is_legal(t, &text))
-        take_kernel(t, text.data, text.length, file);
-    else
-        t->skipped++;
+    take_kernel(t, text.data, text.length, file, !uir_igraph_needs_syncs(machine));
     uir_text_deinit(&text);
 }
 
-static void take_random(kernel_tests *t, uint64_t count) {
-    for (uint64_t seed = 1; seed <= count; seed++) {
+static void take_random(kernel_tests *t, uint64_t first, uint64_t count) {
+    for (uint64_t seed = first; seed < first + count; seed++) {
         uir_text text;
         uir_text_init(&text, &t->h.allocator);
         if (!generate_igraph(seed, false, &text)) take_generated(t, &text, "a random kernel");
@@ -185,14 +187,15 @@ static void add_devices(kernel_tests *t, const char *path) {
 bool kernel_tests_read(kernel_tests *t, int argc, char **argv) {
     if (argc < 3) return false;
     harness_init(&t->h, getenv("UIR_SEED") ? strtoull(getenv("UIR_SEED"), NULL, 0) : 1);
+    uint64_t first = 1;
     t->sizes = (uint32_t)atoi(argv[1]);
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "--device-file") && i + 1 < argc)
             add_devices(t, argv[++i]);
-        else if (!strcmp(argv[i], "--machine") && i + 1 < argc)
-            t->machine = argv[++i];
         else if (!strcmp(argv[i], "--random") && i + 1 < argc)
-            take_random(t, strtoull(argv[++i], NULL, 0));
+            take_random(t, first, strtoull(argv[++i], NULL, 0));
+        else if (!strcmp(argv[i], "--from") && i + 1 < argc)
+            first = strtoull(argv[++i], NULL, 0);
         else if (!strcmp(argv[i], "--instructions"))
             take_instructions(t);
         else

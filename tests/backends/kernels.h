@@ -1,9 +1,8 @@
 /* Kernels of texts, random ones, and those of every instruction, run by a backend and held to the interpreter, bit by
  * bit: the common part of the backends' programs.
  *
- * In: the program's arguments, SIZES [--device-file F] [--machine NAME] [--random N] [--instructions] FILE..., where a
- * file has kernels in a text, or is a folder of .igraph files. Out: kernels, and counts of runs at up to SIZES sizes
- * each. */
+ * In: the program's arguments, SIZES [--device-file F] [--random N] [--instructions] FILE..., where a file has kernels
+ * in a text, or is a folder of .igraph files. Out: kernels, and counts of runs at up to SIZES sizes each. */
 #ifndef UIR_TESTS_BACKENDS_KERNELS_H
 #define UIR_TESTS_BACKENDS_KERNELS_H
 
@@ -18,7 +17,7 @@ struct kernel_tests {
     uir_igraph *kernels[KERNEL_TESTS_MAX];
     uint64_t passed, failed, skipped;
     /* Set by the program. */
-    const char *machine; /* that generated kernels are on, as "opencl:cpu" or that of --machine; NULL: the CPU */
+    const char *machine;               /* that generated kernels are on, as "opencl:cpu"; NULL: the CPU */
     bool (*has_type)(uir_dtype dtype); /* kernels of other types are skipped */
     /* Executes kernel `index` of the batch on the case's buffers. */
     bool (*run)(kernel_tests *t, uint32_t index, harness_case *c);

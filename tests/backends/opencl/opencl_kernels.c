@@ -1,6 +1,8 @@
-/* OpenCL kernels, run: `uir-opencl-kernels SIZES [--random N] [--instructions] FILE...`.
+/* OpenCL kernels, run: `uir-opencl-kernels SIZES [--device-file FILE] [--from SEED] [--random N] [--instructions]
+ * FILE...`.
  *
- * Every kernel of the files, N random ones, and those of every instruction of the chip that $UIR_OPENCL_CHIP names
+ * Every kernel of the files, N random ones, from a seed on, and those of every instruction of the chip that
+ * $UIR_OPENCL_CHIP names
  * ("cpu" by default), is emitted as OpenCL C, many a program, and run by the driver on the system's first device
  * (tests/backends/kernels.h). Ends with "N passed, M failed, S skipped". */
 #include "backends/opencl/driver/opencl.h"
@@ -120,8 +122,8 @@ static uir_status allocate(const kernel_tests *t, uint64_t size, uir_region *out
 static uir_status copy(kernel_tests *t, const uir_region *device, void *host, bool to_device) {
     const opencl_tests *o = opencl_of(t);
     const uir_region here = {.size = device->size, .host = host};
-    const uir_driver_copy c = {to_device ? here : *device, to_device ? *device : here, 1, device->size, device->size,
-                               device->size, 0};
+    const uir_driver_copy c = {
+        to_device ? here : *device, to_device ? *device : here, 1, device->size, device->size, device->size, 0};
     return device->size ? o->driver->copy(o->queue, &c, &t->h.diagnostics) : UIR_STATUS_OK;
 }
 
@@ -185,7 +187,8 @@ int main(int argc, char **argv) {
     snprintf(machine, sizeof machine, "opencl:%s", chip);
     t.machine = machine;
     if (!kernel_tests_read(&t, argc, argv)) {
-        fputs("uir-opencl-kernels SIZES [--random N] [--instructions] FILE...\n", stderr);
+        fputs("uir-opencl-kernels SIZES [--device-file FILE] [--from SEED] [--random N] [--instructions] FILE...\n",
+              stderr);
         return 2;
     }
     if (open_device(&t, chip) != UIR_STATUS_OK) {

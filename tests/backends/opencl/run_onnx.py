@@ -4,25 +4,18 @@
 In: the programs in $UIR_BIN; further options are those of conformance_suite. Out: what it prints, in the end
 `N passed, M failed, S skipped`; without an OpenCL device all is skipped."""
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from device import CHIPS, NO_DEVICE, folder, has_device  # noqa: E402
-from suite import BIN, ROOT, Suite, make_parser  # noqa: E402
+from device import CHIPS, run_on_device  # noqa: E402
+from suite import make_parser  # noqa: E402
 
 
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--chip", choices=CHIPS, required=True)
     options, words = parser.parse_known_args()
-    if not has_device():
-        suite = Suite()
-        suite.skip(NO_DEVICE)
-        return suite.end()
-    with folder():
-        return subprocess.run([os.path.join(BIN, "conformance_suite"), "--device", f"opencl:{options.chip}", *words],
-                              cwd=ROOT, stdin=subprocess.DEVNULL).returncode
+    return run_on_device("conformance_suite", "--device", f"opencl:{options.chip}", *words)
 
 
 if __name__ == "__main__":

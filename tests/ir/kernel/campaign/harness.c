@@ -3,8 +3,6 @@
 #include "base/tensor.h"
 #include "generate.h"
 #include "ir/kernel/igraph_places.h"
-#include "ir/kernel/igraph_synchronise.h"
-#include "ir/kernel/igraph_threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,10 +106,6 @@ uir_igraph *harness_read(harness *h, const char *text, size_t length, const char
     }
     if (status == UIR_STATUS_OK) status = uir_igraph_verify(igraph, &h->diagnostics);
     if (status == UIR_STATUS_OK) status = share_places(h, &igraph, file);
-    if (status == UIR_STATUS_OK && uir_ithreads_count(igraph) > 1 && !igraph->synchronised) {
-        status = uir_igraph_synchronise(igraph);
-        if (status == UIR_STATUS_OK) status = uir_igraph_verify(igraph, &h->diagnostics);
-    }
     if (status == UIR_STATUS_OK) status = uir_igraph_form_runs(igraph, &h->diagnostics);
     if (status == UIR_STATUS_OK) return igraph;
     uir_igraph_destroy(igraph);
