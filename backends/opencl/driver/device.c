@@ -65,12 +65,13 @@ static bool has_extension(const cl_library *cl, cl_handle device, const char *na
     return has_word(words, name);
 }
 
-/* What the texts of kernels may use, and how the compiler rounds. Nothing is contracted, denormals are kept. */
+/* What the texts of kernels may use, and how the compiler rounds. Nothing is contracted, denormals are kept; PoCL would
+ * print the number of warnings on stderr. */
 static void choose_build_options(uir_driver_device *d) {
     uint64_t lanes = get_number(&d->cl, d->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
     bool rounds = get_number(&d->cl, d->device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     if (lanes != 4 && lanes != 16) lanes = 8;
-    snprintf(d->build_options, sizeof d->build_options, "-cl-std=CL1.2%s -DUIR_LANES=%u%s",
+    snprintf(d->build_options, sizeof d->build_options, "-cl-std=CL1.2 -w%s -DUIR_LANES=%u%s",
              rounds ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", (unsigned)lanes,
              d->has_f64 ? " -DUIR_HAS_F64" : "");
 }
