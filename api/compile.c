@@ -317,6 +317,10 @@ static uir_status write_package(uir_call *call, uir_model *model, uir_progress p
     return write_with(call, model, &contents);
 }
 
+static uir_status tell_loaded(void *user, double share) {
+    return uir_progress_tell(*(const uir_progress *)user, "building kernels", share);
+}
+
 static uir_status open_package(uir_call *call, uir_model *model, uir_progress progress) {
     uir_model_code *code = uir_model_get_source(model)->code;
     const uir_compile *compile = &uir_model_get_source(model)->compile;
@@ -329,10 +333,17 @@ static uir_status open_package(uir_call *call, uir_model *model, uir_progress pr
     UIR_TRY(uir_api_open_device(model, compile->row, compile->options.device, &call->diagnostics, &options));
     uir_arena scratch;
     uir_arena_init(&scratch, &model->allocator);
-    uir_status status = write_package(call, model, progress, &scratch);
+    bool has_program = uir_compile_has_program(compile);
+    double written = has_program ? 0.1 : 1;
+    uir_status status = write_package(call, model, uir_progress_part(progress, 0, written), &scratch);
     uir_arena_deinit(&scratch);
     UIR_TRY(status);
-    if (uir_compile_has_program(compile)) UIR_TRY(uir_progress_tell(progress, "building kernels", 0));
+    uir_progress rest = uir_progress_part(progress, written, 1);
+    if (has_program) {
+        UIR_TRY(tell_loaded(&rest, 0));
+        options.loaded = tell_loaded;
+        options.loaded_user = &rest;
+    }
     const uir_cache_entry *entry = &code->cached.package;
     return uir_package_open(entry->size ? entry->bytes : code->bytes.data,
                             entry->size ? entry->size : code->bytes.length, &options, &model->allocator,
@@ -412,10 +423,13 @@ uir_status uir_model_code_resume(uir_call *call, uir_model *model, const uir_mod
 uir_status uir_model_compile(uir_call *call, uir_model *model, const uir_model_options *options,
                              uir_progress progress) {
     bool waits = options->wait || uir_model_wants_source(options);
-    double lowered = waits ? 0.2 : 0.95, packaged = waits ? 0.25 : 1; /* where these end */
     uir_model_code *code = uir_model_get_source(model)->code;
     double start = uir_api_now_ms();
     uir_compile *compile = &uir_model_get_source(model)->compile;
+    const uir_device_row *row = uir_device_find(compile->options.device, NULL);
+    /* Where these end: the driver of a device builds its program while the package is opened. */
+    bool builds = row && uir_device_has_driver(row);
+    double lowered = waits || builds ? 0.2 : 0.95, packaged = waits && !builds ? 0.25 : 1;
     uir_api_records records;
     const uir_compile_call lower = {.diagnostics = &call->diagnostics,
                                     .progress = uir_progress_part(progress, 0, lowered),

@@ -51,13 +51,16 @@ typedef struct uir_rt_device {
     uint32_t alignment;                /* of tensors in its memory, in bytes: the device's, and at least RT_ALIGN */
     uir_driver_code *code;             /* NULL: the plan is the host's alone */
     const uir_driver_kernel **kernels; /* by variant */
-    uint64_t *offsets;                 /* by constant: in `weights`; UINT64_MAX: not on the device */
+    uint32_t variant_count;
+    uint64_t *offsets; /* by constant: in `weights`; UINT64_MAX: not on the device */
     uint64_t weights_size;
     pthread_mutex_t lock; /* held while the weights are copied */
     bool has_lock;
     uir_rt_buffer weights; /* empty until the first run */
     atomic_bool has_weights;
     uir_package_keeper keeper;
+    uir_status (*loaded)(void *user, double share); /* of the opening; NULL behind it */
+    void *loaded_user;
     uir_driver_image image; /* that the package has for the device */
     char origin[320];       /* of the code, if the driver has compiled it; else "" */
     atomic_bool is_unsaved; /* the keeper wants the code after a run */
@@ -255,7 +258,8 @@ typedef struct uir_rt_times {
 typedef struct uir_rt_queues {
     const uir_driver *driver;                       /* the package's, or one that only counts: forecast.c */
     uir_driver_queue *queues[UIR_PLAN_QUEUE_COUNT]; /* HOST: NULL */
-    bool is_pending; /* requests of the compute queue, or that it follows, and nobody has waited for */
+    bool is_pending;    /* requests of the compute queue, or that it follows, and nobody has waited for */
+    uint32_t last_step; /* of the last kernel or copy that was submitted; UIR_PLAN_NONE: none of a step */
     bool has_news[UIR_PLAN_QUEUE_COUNT];   /* requests since the queues were joined */
     uint64_t waited[UIR_PLAN_QUEUE_COUNT]; /* the last point that the host has waited for */
     uint64_t *points;                      /* by step: of its last request in this run; 0: none */

@@ -65,10 +65,14 @@ typedef struct uir_package_options {
     const struct uir_driver *driver;
     struct uir_driver_device *device;
     uir_package_keeper keeper; /* its functions may be NULL */
-    bool no_fallback;          /* UNSUPPORTED for a launch that only the host has a variant for */
-    bool trusted;              /* loads its native objects */
-    bool checked;              /* its constants are known to be intact (just made by this process): no hashing */
-    bool copy;                 /* never maps a file */
+    /* Told the share of the device's kernels that are loaded, which its library may compile; a status other than OK
+     * ends the opening. NULL: not called. */
+    uir_status (*loaded)(void *user, double share);
+    void *loaded_user;
+    bool no_fallback; /* UNSUPPORTED for a launch that only the host has a variant for */
+    bool trusted;     /* loads its native objects */
+    bool checked;     /* its constants are known to be intact (just made by this process): no hashing */
+    bool copy;        /* never maps a file */
     /* For a file: returns OK if the bytes may be trusted. The package is then opened as trusted, from a copy of the
      * file; any other status refuses it. NULL: not called. */
     uir_status (*vouch)(void *user, const void *bytes, size_t size, uir_diagnostics *diagnostics);

@@ -13,6 +13,7 @@ static bool has_kernel(void *user, uint32_t variant) {
 static uir_status find_kernel(void *user, uint32_t variant, uint32_t same, const uir_kernel_entry *entry,
                               uir_diagnostics *diagnostics) {
     uir_rt_device *d = user;
+    if (d->loaded) UIR_TRY(d->loaded(d->loaded_user, (double)variant / d->variant_count));
     if (same == UIR_PLAN_NONE) return d->driver->find(d->code, entry, diagnostics, &d->kernels[variant]);
     d->kernels[variant] = d->kernels[same];
     return UIR_STATUS_OK;
@@ -94,6 +95,7 @@ static uir_status load_saved(uir_package *p, const uir_driver_image *program, ui
 uir_status uir_rt_device_load_code(uir_package *p, uir_diagnostics *diagnostics) {
     uir_rt_device *d = &p->device;
     uint32_t native;
+    d->variant_count = p->plan.variants_count;
     UIR_TRY(choose_image(p, diagnostics, &d->image, &native));
     bool is_program = native != UIR_PLAN_NONE && d->facts->saved_format && d->driver->save;
     if (is_program && d->keeper.find) {

@@ -505,6 +505,8 @@ uir_status uir_package_open(const void *bytes, size_t size, const uir_package_op
     p->device.driver = options->driver;
     p->device.device = options->device;
     p->device.keeper = options->keeper;
+    p->device.loaded = options->loaded;
+    p->device.loaded_user = options->loaded_user;
     atomic_store(&p->all_verified, options->checked);
     memcpy(p->formats, options->formats, options->format_count * sizeof *p->formats);
     atomic_flag_clear(&p->lock);
