@@ -79,6 +79,7 @@ uir_status uir_rt_device_launch_run(uir_runtime *r, uint32_t step, const uir_rt_
         const uir_plan_kernel *k = &r->plan->kernels[r->plan->steps[step].target];
         return uir_rt_fail_step(r, step, status, "kernel @%s was not launched", uir_plan_get_text(r->plan, k->name));
     }
+    r->queues.last_step = step;
     uir_rt_note_request(r, UIR_PLAN_QUEUE_COMPUTE);
     return uir_rt_times_end(r, (uir_rt_request){UIR_PLAN_QUEUE_COMPUTE, step, point, 0, 0});
 }

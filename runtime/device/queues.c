@@ -10,8 +10,12 @@ static const uir_driver *driver_of(const uir_runtime *r) {
 }
 
 /* ---- failures ---- */
-static uir_status fail(uir_runtime *r, const uir_driver_failure *failure) {
+/* `awaited`: the step that was waited for, where the driver does not know which failed; it or one before it did. */
+static uir_status fail(uir_runtime *r, const uir_driver_failure *failure, uint32_t awaited) {
     r->queues.is_lost |= failure->is_lost;
+    if (failure->step >= r->plan->steps_count && awaited < r->plan->steps_count)
+        return uir_rt_fail_step(r, awaited, UIR_STATUS_DEVICE_FAILED, "device %s: %s, here or at an earlier node",
+                                r->package->device.facts->name, failure->text);
     if (failure->step < r->plan->steps_count)
         return uir_rt_fail_step(r, failure->step, UIR_STATUS_DEVICE_FAILED, "device %s: %s",
                                 r->package->device.facts->name, failure->text);
@@ -91,21 +95,25 @@ static uir_status wait_for_point(uir_runtime *r, uint32_t owner, uint64_t point,
     return r->queues.is_late ? give_up(r, limit) : status;
 }
 
-uir_status uir_rt_wait(uir_runtime *r, uint32_t queue, uint64_t point) {
+static uir_status wait_until(uir_runtime *r, uint32_t queue, uint64_t point, uint32_t awaited) {
     uir_driver_failure failure = {.step = UIR_PLAN_NONE};
     uint32_t owner = uir_rt_find_owner(r, queue);
     if (point <= r->queues.waited[owner]) return UIR_STATUS_OK;
     r->statistics.waits++;
     uir_status status = wait_for_point(r, owner, point, &r->cancel, &failure);
     if (status == UIR_STATUS_OK) r->queues.waited[owner] = point;
-    return status == UIR_STATUS_DEVICE_FAILED ? fail(r, &failure) : status;
+    return status == UIR_STATUS_DEVICE_FAILED ? fail(r, &failure, awaited) : status;
+}
+
+uir_status uir_rt_wait(uir_runtime *r, uint32_t queue, uint64_t point) {
+    return wait_until(r, queue, point, UIR_PLAN_NONE);
 }
 
 static uir_status wait_for_step(uir_runtime *r, uir_plan_queue queue, uint32_t step) {
     uir_rt_queues *q = &r->queues;
     uir_plan_queue its = uir_plan_get_queue(r->plan, step);
     if (!q->points[step]) return UIR_STATUS_OK;
-    if (queue == UIR_PLAN_QUEUE_HOST) return uir_rt_wait(r, its, q->points[step]);
+    if (queue == UIR_PLAN_QUEUE_HOST) return wait_until(r, its, q->points[step], step);
     if (q->queues[queue] == q->queues[its]) return UIR_STATUS_OK;
     return driver_of(r)->follow(q->queues[queue], q->queues[its], q->points[step], r->diagnostics);
 }
@@ -232,6 +240,7 @@ static uir_status submit_copy(uir_runtime *r, uir_plan_queue queue, const uir_dr
     if (!bytes) return UIR_STATUS_OK;
     UIR_TRY(uir_rt_times_begin(r, queue, &point));
     UIR_TRY(driver_of(r)->copy(r->queues.queues[queue], copy, r->diagnostics));
+    r->queues.last_step = copy->step;
     UIR_TRY(uir_rt_times_end(r, (uir_rt_request){queue, copy->step, point, 0, bytes}));
     uir_rt_count_copy(r, queue, copy->from.buffer != NULL, copy->to.buffer != NULL, bytes);
     return UIR_STATUS_OK;
@@ -302,7 +311,7 @@ uir_status uir_rt_drain(uir_runtime *r) {
     UIR_TRY(gather(r));
     if (!r->queues.is_pending) return UIR_STATUS_OK;
     UIR_TRY(uir_rt_mark(r, FIRST, &point));
-    UIR_TRY(uir_rt_wait(r, FIRST, point));
+    UIR_TRY(wait_until(r, FIRST, point, r->queues.last_step));
     r->queues.is_pending = false;
     return UIR_STATUS_OK;
 }
