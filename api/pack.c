@@ -278,7 +278,8 @@ static uir_status pack(packing *k, const char *model_path, const char *package_p
     uir_package_info info = {.size = k->size,
                              .kernel_count = k->compile.lowering.kernels.count,
                              .native_count = k->native_count,
-                             .compile_ms = uir_api_now_ms() - start};
+                             .compile_ms = uir_api_now_ms() - start,
+                             .has_program = uir_compile_has_program(&k->compile)};
     uir_arena_deinit(&arena);
     if (status == UIR_STATUS_OK) (void)uir_operation_finish(&k->operation); /* the file is there */
     if (status != UIR_STATUS_OK || !out_info) return status;

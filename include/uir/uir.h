@@ -511,6 +511,7 @@ typedef struct uir_package_info {
     uint32_t kernel_count; /* different kernels */
     uint32_t native_count; /* variants of native code */
     double compile_ms;     /* time of the compile */
+    bool has_program;      /* of the kernels, which the device's own compiler builds when the package is opened */
 } uir_package_info;
 /* Compiles an ONNX file to a package. The same model, devices and compiler produce the same bytes on every machine. The
  * file is written whole or not at all. UNSUPPORTED, with a message for each, if nodes have no kernel. `options` and

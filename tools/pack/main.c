@@ -106,6 +106,13 @@ static void show_messages(uir_context *context, bool quiet) {
     }
 }
 
+static const char *describe_code(const uir_package_info *info, char *buffer, size_t capacity) {
+    if (info->has_program) return "their program for the device's compiler";
+    if (!info->native_count) return "no native code";
+    snprintf(buffer, capacity, "native code of %u variant%s", info->native_count, info->native_count > 1 ? "s" : "");
+    return buffer;
+}
+
 static uir_status write_package(const run_options *options, const device_list *devices, const char *path) {
     uir_context *context = NULL;
     uir_package_info info = {.struct_size = sizeof info};
@@ -140,9 +147,10 @@ static uir_status write_package(const run_options *options, const device_list *d
     progress_stop();
     if (!caught_signal) show_messages(context, options->quiet); /* who sent it knows */
     if (status == UIR_STATUS_OK && !options->quiet) {
-        char shown[300];
-        printf("%s: %.1f MB, %u kernels, native code of %u variants, in %.1f s\n", printable(path, shown, sizeof shown),
-               (double)info.size / 1e6, info.kernel_count, info.native_count, info.compile_ms / 1e3);
+        char shown[300], code[60];
+        printf("%s: %.1f MB, %u kernels, %s, in %.1f s\n", printable(path, shown, sizeof shown),
+               (double)info.size / 1e6, info.kernel_count, describe_code(&info, code, sizeof code),
+               info.compile_ms / 1e3);
     }
     uir_context_destroy(context);
     return status;
