@@ -218,6 +218,7 @@ static const struct {
             {"clBuildProgram", "cannot build the OpenCL program"},
             {"clFlush", "OpenCL: CL_OUT_OF_RESOURCES"},
             {"clGetEventInfo", "OpenCL: CL_OUT_OF_RESOURCES"},
+            {"clSetEventCallback", "OpenCL: CL_OUT_OF_RESOURCES"},
             {"clWaitForEvents", "OpenCL: CL_OUT_OF_RESOURCES"}};
 
 static bool has_message(const start *s, const char *words) {
