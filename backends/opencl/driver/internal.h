@@ -75,7 +75,7 @@ struct uir_driver_queue {
     cl_handle *events; /* of the last points */
     uint32_t point_count;
     uint64_t marked;
-    cl_bell *bell; /* rung by the event of a point that somebody waits for */
+    cl_bell *bell;      /* rung by the event of a point that somebody waits for */
     const char *called; /* the last function of the library that a request called */
 };
 
