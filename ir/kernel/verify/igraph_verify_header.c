@@ -142,7 +142,10 @@ static uir_term check_layout(uir_iverifier *v, const uir_ipointer *p) {
     if (ordered) {
         int64_t block = p->layout.swizzle.bits ? (int64_t)1 << (p->layout.swizzle.base + p->layout.swizzle.bits) : 1;
         storage = count ? uir_term_mul(t, modes[count - 1].size, modes[count - 1].stride) : one;
-        return uir_term_add(t, storage, uir_term_const(t, block - 1));
+        if (block == 1) return storage;
+        uir_term blocks =
+            uir_term_floordiv(t, uir_term_add(t, storage, uir_term_const(t, block - 1)), uir_term_const(t, block));
+        return uir_term_mul(t, blocks, uir_term_const(t, block));
     }
     if (p->role != UIR_IPOINTER_IN && p->role != UIR_IPOINTER_CONST) {
         uir_iverify_report(v, p->line, "layout of %%%s: two elements may have the same address", p->name);
