@@ -158,8 +158,7 @@ typedef struct uir_session uir_session;
 typedef struct uir_value uir_value;
 typedef struct uir_device uir_device;
 
-/* Creates a context. `allocator` is copied; NULL: the C library's. It supplies all memory except that of picture
- * decoders. */
+/* Creates a context. `allocator` (NULL: the C library's) is copied and gives all memory but decoders' and drivers'. */
 UIR_API UIR_WARN_UNUSED uir_status uir_context_create(const uir_allocator *allocator, uir_context **out_context);
 /* Destroys a context and its messages. Its models, sessions, values and devices must be destroyed or closed before. */
 UIR_API void uir_context_destroy(uir_context *context);

@@ -2,7 +2,6 @@
 #include "backends/opencl/driver/internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,7 +9,7 @@ enum { LOOK_NANOSECONDS = 1000000 }; /* between looks at flags that no event set
 
 /* ---- bells ---- */
 /* What events ring when they end, so that a wait sleeps until then. A callback may come when the queue is gone and the
- * device given up: who is last frees the bell, whose memory is therefore the C library's. */
+ * device given up: who is last frees the bell, whose memory is therefore the system's. */
 struct cl_bell {
     pthread_mutex_t lock;
     pthread_cond_t rung;
@@ -20,7 +19,8 @@ struct cl_bell {
 
 static cl_bell *create_bell(void) {
     pthread_condattr_t clock;
-    cl_bell *bell = calloc(1, sizeof *bell);
+    uir_allocator system = uir_allocator_system();
+    cl_bell *bell = uir_allocate_zeroed(&system, sizeof *bell);
     if (!bell) return NULL;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -38,7 +38,8 @@ static void leave_bell(cl_bell *bell) {
     if (!is_last) return;
     pthread_cond_destroy(&bell->rung);
     pthread_mutex_destroy(&bell->lock);
-    free(bell);
+    uir_allocator system = uir_allocator_system();
+    uir_release(&system, bell, sizeof *bell);
 }
 
 /* On a thread of the library. */
