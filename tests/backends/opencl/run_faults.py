@@ -154,6 +154,8 @@ RULES = {
 
 # Faults that change nothing that any result depends on: rule, the chip with the line of the place and the next, why.
 EQUAL = [
+    ("guard", r"if \(begin >= end\) return;", "without an index nothing is computed behind it"),
+    ("instance", r"UIR_LET end = ", "a unit that goes on with the next one's indices computes the same"),
     ("guard", r"if \(\w >= n\) break;", "the turn behind the last stores no element"),
     ("guard", r"if \(j >= first\)", "the code behind it takes the first vector as well"),
     ("guard", r"if \(line < lines", "a line behind the last is in no result"),

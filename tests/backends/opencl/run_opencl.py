@@ -145,7 +145,7 @@ def test_check():
     """The device's kernels, each alone, have the VM's bits."""
     with folder():
         for chip in ("gpu", "cpu"):
-            done = run(RUN, DIGITS, "--device", f"opencl:{chip}", "--check", *DATA)
+            done = run(RUN, DIGITS, "--device", f"opencl:{chip}", "--check", *DATA, timeout=400)
             expect(done.returncode == RAN and re.search(rf"^check opencl:{chip} +[1-9]\d* agree", done.out, re.M), chip, done)
 
 
