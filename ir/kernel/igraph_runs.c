@@ -193,8 +193,7 @@ static uint32_t run_length(runs *r, uint32_t first) {
         const uir_iinstruction *in = member(r, i);
         if (!in || !uir_igraph_run_accepts(r->igraph, r->members, count, in)) break;
         if (count && uir_ithreads_count(r->igraph) > 1 && !uir_ithreads_go_alike(r->igraph, r->members[0], in)) break;
-        bool by_blocks = uir_ithreads_count(r->igraph) < 2; /* threads have single elements */
-        if (count && by_blocks && (turns(r->igraph, in) || turns(r->igraph, r->members[count - 1]))) break;
+        if (count && (turns(r->igraph, in) || turns(r->igraph, r->members[count - 1]))) break;
         r->members[count++] = in;
     }
     return count;

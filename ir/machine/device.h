@@ -38,8 +38,6 @@ typedef enum uir_space_blocks {
     UIR_BLOCKS_COLUMNS_OF_COLUMNS
 } uir_space_blocks;
 
-enum { UIR_BANK_BYTES = 4 };
-
 typedef struct uir_space {
     const char *name; /* "dram", "sram", "reg", "ub", "l1", "l0a" ... */
     uint32_t roles;   /* UIR_SPACE_* */
@@ -50,7 +48,6 @@ typedef struct uir_space {
     uint32_t unit_kinds;  /* bit per unit kind that can reach it */
     uint64_t working_set; /* a size that a kernel should keep to, beyond which it is slower: a cache's, or one that
                            * leaves room for a core's other residents; 0: scratch by residents, or the capacity */
-    uint32_t banks;       /* of UIR_BANK_BYTES, which threads read at once where they are different; 0: it has none */
     uint32_t bytes_per_cycle; /* moved by a unit into or out of it; 0: unknown */
     uir_space_blocks blocks;
     uint32_t block_lines, block_bytes, block_elements;

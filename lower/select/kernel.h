@@ -54,7 +54,6 @@ typedef struct uir_kernel_cover {
     uint32_t rank;
     uir_dim extents[UIR_IGRAPH_MAX_RANK]; /* maximum */
     uir_dim counts[UIR_IGRAPH_MAX_RANK];
-    bool is_crossed; /* its columns are read as rows */
 } uir_kernel_cover;
 
 /* One instruction of a block. */
@@ -77,7 +76,6 @@ typedef struct uir_kernel_memory {
     uint32_t rank;
     int space;
     bool taken;
-    bool is_crossed; /* its columns are read as rows */
 } uir_kernel_memory;
 
 /* The iGraph pointer of a tensor of the loop AST: on the chip, dims of extent 1 are left out. */

@@ -184,40 +184,12 @@ static void declare_tensor(uir_kernel *k, uint32_t tensor) {
     add_pointer(k, &pointer, p->name, p->space);
 }
 
-static int log_of(int64_t value) {
-    int bits = 0;
-    while (value >> (bits + 1)) bits++;
-    return value > 0 && value == (int64_t)1 << bits ? bits : -1;
-}
-
-/* Rows of a power of two begin in one bank of the memory, and columns read as rows would lie in one: so bits of the
- * row's number are xored to those of the bank. */
-static void swizzle_rows(uir_kernel *k, uir_ipointer *p, int space) {
-    int64_t columns;
-    uint32_t bytes = uir_dtype_bits(p->dtype) / 8, word = UIR_BANK_BYTES;
-    int banks = log_of(k->machine->spaces[space < 0 ? 0 : space].banks),
-        base = bytes && bytes < word ? log_of(word / bytes) : 0;
-    if (space < 0 || banks < 1 || p->layout.given || p->rank < 2 || !bytes ||
-        !uir_dim_is_const(k->dims, p->extents[p->rank - 1], &columns))
-        return;
-    int shift = log_of(columns) - base, bits = shift < banks ? shift : banks;
-    if (bits < 1) return;
-    uir_dim strides[UIR_LAYOUT_MAX_RANK], stride = uir_dim_const(k->dims, 1);
-    for (uint32_t d = p->rank; d-- > 0;) {
-        strides[d] = stride;
-        stride = uir_dim_mul(k->dims, stride, p->extents[d]);
-    }
-    uir_layout_set_strides(&p->layout, p->extents, strides, p->rank);
-    p->layout.swizzle = (uir_swizzle){(uint8_t)bits, (uint8_t)base, (uint8_t)shift};
-}
-
 static void declare_memory(uir_kernel *k, const uir_kernel_memory *m) {
     uir_ipointer pointer = {.dtype = m->dtype, .role = UIR_IPOINTER_LOCAL};
     for (uint32_t d = m->rank; d < 2; d++) pointer.extents[pointer.rank++] = uir_dim_const(k->dims, 1);
     for (uint32_t d = 0; d < m->rank; d++) pointer.extents[pointer.rank++] = m->extents[d];
     align_rows(k, &pointer, m->space);
     lay_over_threads(k, &pointer, m->space);
-    if (m->is_crossed) swizzle_rows(k, &pointer, m->space);
     add_pointer(k, &pointer, m->name, m->space);
 }
 

@@ -14,7 +14,6 @@ typedef struct shape {
     bool single;  /* one element */
     bool whole;   /* along all lanes */
     bool scratch; /* never in registers */
-    bool crossed; /* its columns are read as rows */
 } shape;
 
 /* Along lanes; `last`: so many along the last one, NONE: as many as that has. */
@@ -34,7 +33,7 @@ static shape shape_of_lanes(const uir_kernel *k, uint32_t lanes, uir_dim last) {
 
 static shape shape_of_value(const uir_kernel *k, const uir_kernel_value *v) {
     if (!v->cover) return shape_of_lanes(k, v->lanes, v->block ? uir_dim_const(k->dims, v->block) : UIR_DIM_NONE);
-    shape s = {.rank = v->cover->rank, .scratch = true, .crossed = v->cover->is_crossed};
+    shape s = {.rank = v->cover->rank, .scratch = true};
     memcpy(s.extents, v->cover->extents, sizeof s.extents);
     memcpy(s.counts, v->cover->counts, sizeof s.counts);
     return s;
@@ -275,7 +274,6 @@ static bool bring_window(fitting *f, uint32_t value, uint32_t *out_value) {
     covering c;
     if (!v.slice->window || v.slice->pointer >= k->f->tensors.count || !cover_window(k, v.slice, false, &c))
         return false;
-    c.cover->is_crossed = lie_of(k, v.slice) == ACROSS;
     uir_kernel_operation move = {.code = UIR_IOP_MOVE, .dtype = v.dtype};
     uint32_t box = uir_kernel_slice_value(k, v.dtype, v.lanes, c.box);
     uint32_t whole = make_value(
@@ -284,14 +282,6 @@ static bool bring_window(fitting *f, uint32_t value, uint32_t *out_value) {
     *out_value = make_value(
         f, &move, whole, (uir_kernel_value){.kind = UIR_KERNEL_RESULT, .dtype = v.dtype, .lanes = v.lanes}, c.inside);
     return true;
-}
-
-/* Whether the machine exchanges rows and columns on the chip: columns then come there as they lie in memory, in rows.
- */
-static bool turns_on_chip(uir_kernel *k, const uir_kernel_operation *move, const uir_islice *slice) {
-    int scratch = uir_machine_find_role(k->machine, UIR_SPACE_SCRATCH);
-    const uir_legal_row *row = lie_of(k, slice) == ACROSS ? legal_row(k, move, scratch, 1u << scratch, ACROSS) : NULL;
-    return row && row->constraints & UIR_LEGAL_TRANSPOSES;
 }
 
 /* The value in rows, where temporaries lie. */
@@ -306,7 +296,6 @@ static uint32_t bring(fitting *f, uint32_t value) {
     uint32_t found;
     bool direct =
         legal_row(k, &move, space_of_value(k, &made), 1u << space_of_value(k, &v), lie_of(k, v.slice)) != NULL;
-    direct = direct && !turns_on_chip(k, &move, v.slice);
     if (direct || !bring_window(f, value, &found)) found = make_value(f, &move, value, made, NULL);
     f->brought[value] = found + 1;
     return found;
@@ -629,7 +618,7 @@ static void fit_block(uir_kernel *k) {
 
 /* ---- memory ---- */
 static bool has_shape(const uir_kernel_memory *m, const shape *s) {
-    if (m->rank != s->rank || m->is_crossed != s->crossed) return false;
+    if (m->rank != s->rank) return false;
     for (uint32_t d = 0; d < s->rank; d++)
         if (!uir_dim_equal(s->extents[d], m->extents[d])) return false;
     return true;
@@ -646,7 +635,7 @@ static uint32_t take_memory(uir_kernel *k, uir_dtype dtype, const shape *s) {
         return i;
     }
     snprintf(name, sizeof name, "%s%u", s->single ? "r" : "v", k->memories.count);
-    uir_kernel_memory made = {.dtype = dtype, .rank = s->rank, .space = space, .taken = true, .is_crossed = s->crossed};
+    uir_kernel_memory made = {.dtype = dtype, .rank = s->rank, .space = space, .taken = true};
     if (made.space < 0) uir_kernel_refuse(k, "device %s has no space for intermediate values", k->machine->name);
     made.name = uir_arena_copy_string(k->arena, name, strlen(name));
     if (!made.name) uir_kernel_fail(k, UIR_STATUS_OUT_OF_MEMORY);

@@ -72,10 +72,7 @@ const char *uir_access_offset(emitter *e, const access *a, const char *const *co
             sum = uir_c_sum(&e->c, sum, uir_c_product(&e->c, digit, uir_c_dim(&e->c, modes[m].stride)));
         }
     }
-    uir_swizzle s = a->pointer->layout.swizzle;
-    if (!s.bits) return sum;
-    return uir_c_format(&e->c, "UIR_SWIZZLE(%s, %u, %llu)", sum, s.shift,
-                        (unsigned long long)(((uint64_t)1 << s.bits) - 1) << s.base);
+    return sum;
 }
 
 const char *uir_access_inside(emitter *e, const access *a, const char *const *coordinates, uint32_t skip) {
