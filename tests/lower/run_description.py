@@ -49,7 +49,7 @@ MANY = """device many {
   legal move of f32 into rows, columns from shelf on cube by in with formats, no_broadcast latency 7 @made
   legal move of f32 into far from sums on cube by out with formats, no_broadcast
   legal fill of f32 into sums on cube by multiply with formats
-  legal mma of f32 left f32 into sums from rows, columns on cube by multiply with formats cycles 9 @made latency 11 @made
+  legal mma of f32 left f32 into sums from rows, columns on cube by multiply with formats, few_rows cycles 9 @made latency 11 @made
   legal fill of f32 as at_once
   legal broadcast of f32 as at_once
   legal unary.exp of f32 as at_once with block_broadcast
